@@ -1,0 +1,495 @@
+"""The values that flow: spans and traces as they come in, runs and scores as they leave.
+
+Everything here is a frozen standard-library dataclass. Ids of spans and traces are bytes below extraction and
+lower-case hex above it (`RagRun` and later), as every output writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Literal, Union, cast
+
+from otel_ctxscore.core.receipts import Receipt
+
+Value = Union[None, bool, int, float, str, bytes, list["Value"], dict[str, "Value"]]
+"""An attribute value as OTLP has them: scalars, arrays and maps, nested at will."""
+
+Attributes = Mapping[str, Value]
+
+
+class TraceOutcome(StrEnum):
+    """What became of a trace. Each trace that reaches the assembler has exactly one."""
+
+    SCORED = "scored"
+    PARTLY_SCORED = "partly_scored"
+    UNSCORED = "unscored"
+    NOT_SAMPLED = "not_sampled"
+    NOT_RAG = "not_rag"
+    OWN_EVALUATION = "own_evaluation"
+    SCREENED = "screened"
+    OVER_BUDGET = "over_budget"
+    REDELIVERED = "redelivered"
+
+
+class Reason(StrEnum):
+    """Why there is no score. In the order of precedence: of several reasons the first one is a trace's reason."""
+
+    NO_CONTEXTS = "no_contexts"
+    NO_CONTENT = "no_content"
+    NO_QUERY = "no_query"
+    NO_RESPONSE = "no_response"
+    DOCUMENTS_WITHOUT_TEXT = "documents_without_text"
+    DOCUMENTS_INCOMPLETE = "documents_incomplete"
+    REDACTED = "redacted"
+    UNRANKED = "unranked"
+    EXTRACTOR_ERROR = "extractor_error"
+    JUDGE_INCOMPLETE = "judge_incomplete"
+    JUDGE_TRUNCATED = "judge_truncated"
+    JUDGE_UNREADABLE = "judge_unreadable"
+    JUDGE_REFUSED = "judge_refused"
+    JUDGE_REJECTED = "judge_rejected"
+    JUDGE_UNAVAILABLE = "judge_unavailable"
+    INTERNAL_ERROR = "internal_error"
+
+
+UNKNOWN_SERVICE = "unknown_service"
+YES = 0.5
+"""A probability of at least this is a yes."""
+
+REASON_ORDER = {reason: place for place, reason in enumerate(Reason)}
+
+
+class Closed(StrEnum):
+    """Why the assembler closed a trace."""
+
+    ROOT_SEEN = "root_seen"
+    IDLE = "idle"
+    MAX_AGE = "max_age"
+    EVICTED = "evicted"
+    DRAINED = "drained"
+
+
+class Kind(StrEnum):
+    """Where a ranked list of contexts was read."""
+
+    RERANKER = "reranker"
+    RETRIEVER = "retriever"
+    TOOL = "tool"
+    VECTOR_DB = "vector_db"
+    PROMPT = "prompt"
+
+
+# ---- what comes in ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What emitted the spans. Shared by all spans of one ResourceSpans."""
+
+    attributes: Attributes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The instrumentation scope. Shared by all spans of one ScopeSpans."""
+
+    name: str = ""
+    version: str = ""
+    attributes: Attributes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A span event."""
+
+    name: str
+    attributes: Attributes = field(default_factory=dict)
+    time_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A span link."""
+
+    trace_id: bytes
+    span_id: bytes
+    attributes: Attributes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A decoded span. Ids are 16 and 8 bytes; `parent_span_id` is empty for a root. Times are Unix nanoseconds
+    as the sender wrote them: they may be 0, or disagree between hosts."""
+
+    trace_id: bytes
+    span_id: bytes
+    parent_span_id: bytes = b""
+    name: str = ""
+    kind: int = 0
+    start_ns: int = 0
+    end_ns: int = 0
+    attributes: Attributes = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    links: tuple[Link, ...] = ()
+    status_code: int = 0
+    status_message: str = ""
+    resource: Resource = Resource()
+    scope: Scope = Scope()
+    dropped_attributes_count: int = 0
+    dropped_events_count: int = 0
+    trace_state: str = ""
+    flags: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """A decoded log record that bears the ids of a span. `event_name` falls back to the attribute `event.name`."""
+
+    trace_id: bytes
+    span_id: bytes
+    event_name: str = ""
+    body: Value = None
+    attributes: Attributes = field(default_factory=dict)
+    time_ns: int = 0
+    resource: Resource = Resource()
+    scope: Scope = Scope()
+    dropped_attributes_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSpan:
+    """A span that sampling kept, as the bytes it came in: it becomes a `Span` when its trace is due.
+
+    `parent_span_id` is empty for a root; a span that names itself as its parent is one. `origin` is the shared
+    resource and scope, opaque outside the codec.
+    """
+
+    trace_id: bytes
+    span_id: bytes
+    parent_span_id: bytes
+    raw: bytes
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLog:
+    """A log record that bears the ids of a span, as the bytes it came in."""
+
+    trace_id: bytes
+    span_id: bytes
+    raw: bytes
+    origin: Origin
+
+
+class Origin:
+    """Resource and scope of kept spans, shared by reference and decoded when first read.
+
+    `json` tells the encoding of the raw bytes. `decode` turns them into values; the codec gives it.
+    """
+
+    __slots__ = ("_decode", "_decoded", "json")
+
+    def __init__(self, decode: Callable[[], tuple[Resource, Scope]], *, json: bool) -> None:
+        self._decode = decode
+        self._decoded: tuple[Resource, Scope] | None = None
+        self.json = json
+
+    @property
+    def decoded(self) -> tuple[Resource, Scope]:
+        if self._decoded is None:
+            self._decoded = self._decode()
+        return self._decoded
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What one Kafka record, OTLP request or piece of a file held, after sampling by trace id.
+
+    `redelivered`: the source handed this out before, so that what comes of it may be a repeat.
+    """
+
+    spans: Sequence[KeptSpan]
+    receipt: Receipt
+    logs: Sequence[KeptLog] = ()
+    redelivered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A closed trace. Spans are in the order of arrival, never sorted by the senders' clocks.
+
+    `redelivered`: a source read part of it before (a restart); its evaluation may be a repeat.
+    """
+
+    trace_id: bytes
+    spans: tuple[Span, ...]
+    logs: tuple[LogRecord, ...] = ()
+    closed: Closed = Closed.DRAINED
+    receipts: tuple[Receipt, ...] = ()
+    redelivered: bool = False
+
+
+# ---- what is judged ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a part was read: the span (hex id) and `KEY`, `event:NAME/KEY` or `log:NAME/KEY`, then `#PATH` for
+    what lies inside JSON (`gen_ai.input.messages#[1].parts[0].content`)."""
+
+    span_id: str | None
+    attribute: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One retrieved passage. `document_score` is the retriever's own number: a similarity, a distance, anything;
+    it never orders. `source` is a name for where the document comes from, such as a file or URL."""
+
+    text: str
+    id: str | None = None
+    document_score: float | None = None
+    source: str | None = None
+    read_from: Provenance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """One ranked list: `contexts` in the order of rank. Plain strings are taken as contexts.
+
+    `ranked` is false for one joined text, whose parts have no order. `refused` says why the list cannot be
+    scored as it stands (`no_contexts`, `documents_incomplete`, ...); it is found where it is not given. `query` is
+    the retriever's own query, which may be a rewrite of the user's.
+    """
+
+    contexts: Sequence[Context]
+    query: str | None = None
+    ranked: bool = True
+    span_id: str | None = None
+    kind: Kind = Kind.RETRIEVER
+    refused: Reason | None = None
+    query_read_from: Provenance | None = None
+
+    def __post_init__(self) -> None:
+        given = cast("Sequence[Context | str]", self.contexts)
+        contexts = tuple(Context(c) if isinstance(c, str) else c for c in given)
+        object.__setattr__(self, "contexts", contexts)
+        if self.refused is None and not any(c.text.strip() for c in contexts):
+            empty = Reason.DOCUMENTS_WITHOUT_TEXT if contexts else Reason.NO_CONTEXTS
+            object.__setattr__(self, "refused", empty)
+
+
+@dataclass(frozen=True)
+class RagRun:
+    """One user turn: what was asked, what was retrieved for it, what was answered.
+
+    `history` holds earlier (role, text) of the conversation, oldest first. `span_id` is the anchor: the span that
+    run-level scores are about. `probability` is the product of the inclusion probabilities of the run, in (0, 1];
+    published means weigh by its inverse. `complete` is false, with `incomplete_reason`, where a part is missing.
+    `attributes` are those of the anchor span over those of its resource (for rules and segments).
+    `query_from` and `precision_over` are the extraction settings `query_from` and `retrievals`.
+    """
+
+    query: str | None
+    retrievals: Sequence[Retrieval]
+    response: str | None = None
+    history: Sequence[tuple[str, str]] = ()
+    trace_id: str | None = None
+    span_id: str | None = None
+    service: str = UNKNOWN_SERVICE
+    session: str | None = None
+    convention: str | None = None
+    query_read_from: Provenance | None = None
+    response_read_from: Provenance | None = None
+    complete: bool = True
+    incomplete_reason: Reason | None = None
+    query_from: Literal["user", "retrieval"] = "user"
+    precision_over: Literal["each", "merge", "last"] = "each"
+    probability: float = 1.0
+    attributes: Attributes = field(default_factory=dict)
+    start_ns: int = 0
+    end_ns: int = 0
+    error: bool = False
+    redelivered: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "retrievals", tuple(self.retrievals))
+        object.__setattr__(self, "history", tuple((role, text) for role, text in self.history))
+
+    @cached_property
+    def _distinct(self) -> dict[tuple[str | None, str], Context]:
+        """The contexts that are judged, by what makes them distinct, in the order of first appearance."""
+        found: dict[tuple[str | None, str], Context] = {}
+        for retrieval in self.retrievals:
+            if retrieval.refused is not None:
+                continue
+            for context in retrieval.contexts:
+                found.setdefault(self.key(retrieval, context), context)
+        return found
+
+    def key(self, retrieval: Retrieval, context: Context) -> tuple[str | None, str]:
+        """What makes a context distinct: its text and, with `query_from: retrieval`, the retrieval's query."""
+        return (self.question(retrieval) if self.query_from == "retrieval" else None, context.text)
+
+    def question(self, retrieval: Retrieval) -> str | None:
+        """The query that contexts of `retrieval` are judged against."""
+        return (retrieval.query or self.query) if self.query_from == "retrieval" else self.query
+
+    @cached_property
+    def judged(self) -> tuple[Context, ...]:
+        """The distinct contexts of the turn in order of first appearance: what one judge call sees."""
+        return tuple(self._distinct.values())
+
+    @cached_property
+    def questions(self) -> tuple[str, ...]:
+        """The query of each context in `judged`: all the user's, or each the retrieval's own."""
+        return tuple(own or self.query or "" for own, _ in self._distinct)
+
+    def places(self, retrieval: Retrieval) -> tuple[int, ...]:
+        """For each context of `retrieval`, in rank order, its index in `judged`."""
+        index = {key: place for place, key in enumerate(self._distinct)}
+        return tuple(index[self.key(retrieval, context)] for context in retrieval.contexts)
+
+    @cached_property
+    def refused(self) -> Reason | None:
+        """Why no scorer at all can score this run, or None. Such a run never reaches a judge."""
+        if self.query is None or not self.query.strip():
+            return Reason.NO_QUERY if self.retrievals else self.incomplete_reason or Reason.NO_CONTEXTS
+        if any(retrieval.refused is None for retrieval in self.retrievals):
+            return None
+        reasons = [r.refused for r in self.retrievals if r.refused is not None]
+        return first_reason(reasons) or self.incomplete_reason or Reason.NO_CONTEXTS
+
+
+def first_reason(reasons: Iterable[Reason]) -> Reason | None:
+    """Of several reasons the one that stands first in the table, None where there is none."""
+    return min(reasons, key=REASON_ORDER.__getitem__, default=None)
+
+
+Level = Literal["high", "medium", "low", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a judge says of one context. A field that the judge does not fill is None.
+
+    `useful`: does it help to give a right answer to the query; `relevance`: how directly it answers the query;
+    `used`: does the response use its content. `useful` and `used` may be probabilities in 0..1: yes is >= 0.5.
+    """
+
+    useful: bool | float | None = None
+    relevance: Level | None = None
+    used: bool | float | None = None
+    note: str = ""
+
+    @property
+    def is_useful(self) -> bool | None:
+        return None if self.useful is None else self.useful >= YES
+
+    @property
+    def is_used(self) -> bool | None:
+        return None if self.used is None else self.used >= YES
+
+    @property
+    def p_useful(self) -> float | None:
+        return None if self.useful is None else float(self.useful)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedBy:
+    """Who judged and what it took. `model` and `version` are those that really answered, after any fallback.
+
+    `cost_usd` is None where the price is unknown. `seconds` is the time of the calls. `cut_contexts` counts
+    contexts that were shortened to fit. `cached` marks a verdict that was known already.
+    """
+
+    tier: str
+    model: str
+    version: str
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    seconds: float = 0.0
+    repaired: bool = False
+    cached: bool = False
+    cut_contexts: int = 0
+    criterion: str | None = None
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One judgement a run, for all scorers: a verdict for each context of `run.judged`, in that order.
+
+    `missing`: what the query needs and no context holds; None where the judge does not fill it, () where nothing
+    is missing. `judged_by` is None for a judgement built by hand.
+    """
+
+    verdicts: Sequence[Verdict]
+    missing: Sequence[str] | None = None
+    judged_by: JudgedBy | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "verdicts", tuple(self.verdicts))
+        if self.missing is not None:
+            object.__setattr__(self, "missing", tuple(self.missing))
+
+
+# ---- what leaves ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One number with its reason, or `unscored` and no number.
+
+    `value` is scaled and rounded; `ratio` is the same before scale and rounding, in 0..1: what histograms and means
+    use. `definition` names the formula, `version` hashes everything that makes two scores comparable. `retrieval`
+    is the index in `run.retrievals` the score is about, None for the whole run.
+    """
+
+    name: str
+    definition: str
+    version: str
+    value: float | None
+    label: str | None = None
+    explanation: str | None = None
+    unscored: Reason | None = None
+    scale: float = 1
+    retrieval: int | None = None
+    ratio: float | None = None
+    base: float | None = None
+    usage_penalty: float | None = None
+    missing_penalty: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A run with what was said of it. `judgement` is None where no judge was asked, or it failed.
+
+    `outcome` and `reason` are the run's own. `judged_by` is known also of a judge that failed. Times are Unix
+    nanoseconds of the judging. `detail` is free text on a failure, for the log.
+    """
+
+    run: RagRun
+    judgement: Judgement | None
+    scores: Sequence[Score]
+    outcome: TraceOutcome
+    reason: Reason | None = None
+    judged_by: JudgedBy | None = None
+    started_ns: int = 0
+    ended_ns: int = 0
+    backfill: bool = False
+    revision: int = 0
+    detail: str = ""
+
+    @property
+    def weight(self) -> float:
+        """The inverse of the run's inclusion probability."""
+        return 1 / self.run.probability

@@ -1,0 +1,139 @@
+"""What the line asks of the parts around it: source, convention, judge, scorer, sink. Plug-ins implement these.
+
+Entry-point groups: `otel_ctxscore.judges`, `.scorers`, `.conventions`, `.sinks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from otel_ctxscore.core.model import Delivery, Evaluation, JudgedBy, Judgement, RagRun, Reason, Score
+
+Field = Literal["useful", "relevance", "used", "missing"]
+"""What a judge can fill and a scorer can need."""
+
+
+class JudgeError(Exception):
+    """No judgement, and the reason of the closed table. `judged_by` tells what was spent on the way."""
+
+    def __init__(self, reason: Reason | str, detail: str = "", judged_by: JudgedBy | None = None) -> None:
+        super().__init__(f"{reason}: {detail}" if detail else str(reason))
+        self.reason = Reason(reason)
+        self.detail = detail
+        self.judged_by = judged_by
+
+
+class SinkError(Exception):
+    """A sink could not deliver an evaluation and will not: the source must hear that it failed."""
+
+
+class ConfigError(Exception):
+    """The configuration or its surroundings do not allow to start. The text is one line for the operator."""
+
+
+class Full(Exception):  # noqa: N818 -- a state of the line, not a fault
+    """The line takes nothing now. `retry_after` is a stated pause in seconds."""
+
+    def __init__(self, retry_after: float = 1.0) -> None:
+        super().__init__(f"the queue is full, try again in {retry_after:g} s")
+        self.retry_after = retry_after
+
+
+class Line(Protocol):
+    """What a source sees of the pipeline."""
+
+    def keeps(self, trace_id: bytes) -> bool:
+        """Whether sampling keeps this trace: the first decision, made on the id alone."""
+
+    def accept(self, delivery: Delivery) -> None:
+        """Take a delivery whole or, with `Full`, not at all. The source settles its own hold afterwards."""
+
+    async def room(self) -> None:
+        """Return once a delivery would be taken."""
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Where spans come from."""
+
+    @property
+    def name(self) -> str:
+        """The label of its metrics: `otlp_grpc`, `otlp_http`, `kafka`, `file`."""
+
+    async def start(self, line: Line) -> None:
+        """Begin to read. Raises ConfigError where that cannot work (a taken port)."""
+
+    async def stop(self) -> None:
+        """Read no more; what was accepted may still settle."""
+
+    async def close(self) -> None:
+        """Give up connections, after everything that will settle has settled."""
+
+    def unhealthy(self) -> str | None:
+        """Why this source does not read, in one line; None where it does."""
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Gives one judgement a run. `fills` names the fields its verdicts hold; `version` changes with whatever could
+    change a verdict (prompt, criterion, model data)."""
+
+    @property
+    def tier(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def fills(self) -> frozenset[str]: ...
+
+    async def judge(self, run: RagRun) -> Judgement:
+        """A verdict for each context of `run.judged`. Raises JudgeError with a reason; anything else it raises is
+        counted as `internal_error`."""
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Turns a judgement into numbers. `needs` names the fields it reads; where no configured judge fills them it is
+    off. `per` tells whether it gives one score a retrieval or one a run."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def definition(self) -> str: ...
+    @property
+    def needs(self) -> frozenset[str]: ...
+    @property
+    def per(self) -> Literal["retrieval", "run"]: ...
+
+    def score_run(self, run: RagRun, judgement: Judgement) -> list[Score]:
+        """Scores of a judged run; unscored ones where the run or the judgement lacks what this scorer needs."""
+
+    def refuse(self, run: RagRun, reason: Reason, judged_by: JudgedBy | None = None) -> list[Score]:
+        """The same list, all unscored: no judge was asked, or it failed. `judged_by` dates the version."""
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """Where evaluations go."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def emit(self, evaluation: Evaluation) -> None:
+        """Return when the evaluation is delivered. Raises SinkError when it is not and will not be."""
+
+    async def close(self) -> None:
+        """Send what waits, within the time the service gives, and close."""
+
+
+def plugins(group: Literal["judges", "scorers", "conventions", "sinks"]) -> dict[str, Any]:
+    """Plug-ins of an entry-point group by name, loaded."""
+    return {entry.name: entry.load() for entry in entry_points(group=f"otel_ctxscore.{group}")}
+
+
+def fields_filled(judges: Sequence[Judge]) -> frozenset[str]:
+    """The fields that at least one of the judges fills."""
+    return frozenset().union(*(judge.fills for judge in judges))
