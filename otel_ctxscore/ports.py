@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import entry_points
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from otel_ctxscore.core.errors import ConfigError as ConfigError
 from otel_ctxscore.core.model import Delivery, Evaluation, JudgedBy, Judgement, RagRun, Reason, Score
 
 Field = Literal["useful", "relevance", "used", "missing"]
@@ -27,10 +28,6 @@ class JudgeError(Exception):
 
 class SinkError(Exception):
     """A sink could not deliver an evaluation and will not: the source must hear that it failed."""
-
-
-class ConfigError(Exception):
-    """The configuration or its surroundings do not allow to start. The text is one line for the operator."""
 
 
 class Full(Exception):  # noqa: N818 -- a state of the line, not a fault

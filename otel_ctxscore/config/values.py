@@ -1,0 +1,84 @@
+"""Durations, sizes, addresses and code references, as one writes them in the configuration."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_UNIT_BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_DURATION = r"^\d+(\.\d+)?(ms|s|m|h|d)$"
+_SIZE = r"^\d+(\.\d+)?(B|KiB|MiB|GiB)$"
+
+
+def seconds(text: object) -> float:
+    """Seconds of `500ms`, `10s`, `2m`, `1h`, `30d`. A bare number is refused: its unit would be a guess."""
+    match = re.match(_DURATION, text) if isinstance(text, str) else None
+    if isinstance(text, float):
+        return text  # a default, or a value that was read before
+    if match is None or not isinstance(text, str):
+        raise ValueError("is no duration; write a number and a unit, such as 500ms, 10s, 2m, 1h or 30d")
+    return float(text[: match.start(2)]) * _UNIT_SECONDS[match[2]]
+
+
+def size(text: object) -> int:
+    """Bytes of `64MiB`, `512KiB`, `1GiB`, `4096B`."""
+    match = re.match(_SIZE, text) if isinstance(text, str) else None
+    if isinstance(text, int) and not isinstance(text, bool):
+        return text
+    if match is None or not isinstance(text, str):
+        raise ValueError("is no size; write a number and a unit, such as 64MiB or 1GiB")
+    return int(float(text[: match.start(2)]) * _UNIT_BYTES[match[2]])
+
+
+def duration_text(value: float) -> str:
+    """The shortest way to write a number of seconds as a duration."""
+    for unit, factor in sorted(_UNIT_SECONDS.items(), key=lambda u: -u[1]):
+        if value >= factor and (value / factor).is_integer():
+            return f"{value / factor:.0f}{unit}"
+    return f"{value * 1000:g}ms"
+
+
+def size_text(value: int) -> str:
+    """The shortest way to write a number of bytes as a size."""
+    for unit, factor in sorted(_UNIT_BYTES.items(), key=lambda u: -u[1]):
+        if value >= factor and value % factor == 0:
+            return f"{value // factor}{unit}"
+    return f"{value}B"
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """Host and port of `127.0.0.1:4317`, `[::1]:4317` or `host:4317`."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise ValueError("is no address; write host:port, such as 127.0.0.1:4317")
+    return host.strip("[]"), int(port)
+
+
+def _address(text: str) -> str:
+    split_address(text)
+    return text
+
+
+def _code(text: str) -> str:
+    module, _, name = text.partition(":")
+    if not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):
+        raise ValueError('is no function; write "package.module:function"')
+    return text
+
+
+_DURATION_SCHEMA = {"type": "string", "pattern": _DURATION, "examples": ["500ms", "10s", "2m", "1h", "30d"]}
+_SIZE_SCHEMA = {"type": "string", "pattern": _SIZE, "examples": ["64MiB", "1GiB"]}
+
+Duration = Annotated[float, BeforeValidator(seconds), WithJsonSchema(_DURATION_SCHEMA)]
+"""Seconds, written with a unit."""
+Size = Annotated[int, BeforeValidator(size), WithJsonSchema(_SIZE_SCHEMA)]
+"""Bytes, written with a unit."""
+Address = Annotated[str, AfterValidator(_address)]
+"""`host:port`."""
+Code = Annotated[str, AfterValidator(_code)]
+"""`package.module:function`."""
+Rate = Annotated[float, Field(ge=0, le=1, strict=True)]
+"""A share, 0 to 1."""
