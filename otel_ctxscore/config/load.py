@@ -137,10 +137,10 @@ def _tag(section: type[BaseModel]) -> object:
 
 def _line(fault: ErrorDetails) -> str:
     if fault["type"] == "extra_forbidden":
-        path, _ = _known(fault["loc")
+        path, _ = _known(fault["loc"])
         _, sections = _known(fault["loc"][:-1])
         return f"{path}: unknown key{_nearest(str(fault['loc'][-1]), sections)}"
-    path, _ = _known(fault["loc")
+    path, _ = _known(fault["loc"])
     message = fault["msg"].removeprefix("Value error, ")
     if fault["type"] == "union_tag_not_found":
         return f"{path}.type: is missing; one of: {', '.join(str(_tag(s)) for s in _known(fault['loc'])[1])}"
