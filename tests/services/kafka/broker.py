@@ -1,0 +1,112 @@
+"""The broker process and what tests do with it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from tests.services import tools
+from tests.services.kafka import client
+from tests.services.kafka.client import Record
+from tests.services.kafka.distribution import LOGGING, class_path
+from tests.services.kafka.settings import Ports, cluster_id, properties, scram_arguments
+from tests.services.process import HOST, Server, free_port, wait_until
+
+FORMAT = "kafka.tools.StorageTool"
+MAIN = "kafka.Kafka"
+# Starts faster than the defaults and takes a third of their memory; nothing here runs long enough to miss them.
+JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+
+
+class Kafka(Server):
+    """One broker on loopback, with automatic creation of topics (4 partitions).
+
+    `bootstrap` needs no login. With `users` (name: password) there is also `sasl_bootstrap`: SASL_PLAINTEXT with
+    PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 (these users) and OAUTHBEARER (unsigned tokens of any subject).
+    `settings` are lines of server.properties that win over the ones here. `kill()` is a crash; `start()` afterwards
+    is on the same data and ports. All methods are blocking and may also be called where an event loop runs.
+    """
+
+    name = "kafka"
+    start_timeout: ClassVar[float] = 120
+
+    def __init__(
+        self,
+        folder: Path,
+        users: Mapping[str, str] | None = None,
+        settings: Mapping[str, str] | None = None,
+        memory: str = "512m",
+    ) -> None:
+        super().__init__(folder)
+        self.ports = Ports(free_port(), free_port(), free_port())
+        self.users = dict(users or {})
+        self.settings = dict(settings or {})
+        self.memory = memory
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT of the listener without security."""
+        return f"{HOST}:{self.ports.plain}"
+
+    @property
+    def sasl_bootstrap(self) -> str:
+        """HOST:PORT of the SASL listener. ValueError without `users`."""
+        if not self.users:
+            raise ValueError("this broker was made without users, so it has no SASL listener")
+        return f"{HOST}:{self.ports.sasl}"
+
+    def endpoints(self) -> dict[str, str]:
+        plain = {"bootstrap": self.bootstrap}
+        return plain | ({"sasl_bootstrap": self.sasl_bootstrap} if self.users else {})
+
+    def command(self) -> list[str | Path]:
+        config = self.folder / "server.properties"
+        data = self.folder / "data"
+        config.write_text(properties(self.ports, data, self.users, self.settings))
+        if not (data / "meta.properties").exists():
+            users = scram_arguments(self.users)
+            format_data = self._java(FORMAT, "format", "-t", cluster_id(), "-c", config, *users, memory="128m")
+            tools.run(format_data, self.folder)
+        return self._java(MAIN, config, memory=self.memory)
+
+    def ready(self) -> bool:
+        """The port is open, metadata answers and the group coordinator has loaded its groups."""
+        return client.port_open(self.bootstrap) and client.usable(self.bootstrap)
+
+    def topic(self, partitions: int = 1, prefix: str = "t") -> str:
+        """The name of a new topic that nobody else uses."""
+        name = f"{prefix}-{uuid.uuid4().hex[:12]}"
+        self.create_topic(name, partitions)
+        return name
+
+    def create_topic(self, name: str, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
+        """Create it and wait until each partition has a leader. ServiceError if it is there already."""
+        client.create_topic(self.bootstrap, name, partitions, settings or {})
+        what = f"leader of every partition of {name}"
+        wait_until(lambda: client.partitions(self.bootstrap, name) == partitions, 30, what)
+
+    def send(self, topic: str, records: Sequence[Record], **options: object) -> None:
+        """Send in order and wait for the acknowledgements; `options` are those of AIOKafkaProducer."""
+        client.send(self.bootstrap, topic, records, options)
+
+    def read(self, topic: str, count: int, timeout: float = 20) -> list[Record]:
+        """The first `count` records from the start of all partitions; ServiceError if they do not come in time."""
+        return client.read(self.bootstrap, topic, count, timeout)
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """The group's committed offset by topic and partition."""
+        return client.committed(self.bootstrap, group)
+
+    def end_offsets(self, topic: str) -> dict[int, int]:
+        """The offset after the last record, by partition."""
+        return client.end_offsets(self.bootstrap, topic)
+
+    def tool(self, main: str, *arguments: str, timeout: float = 60) -> tools.Check:
+        """Run one of Kafka's own command-line classes, such as `org.apache.kafka.tools.TopicCommand`."""
+        return tools.check(self._java(main, *arguments, memory="128m"), timeout)
+
+    def _java(self, main: str, *arguments: str | Path, memory: str) -> list[str | Path]:
+        logging = f"-Dlog4j2.configurationFile=file:{LOGGING}"
+        return [tools.java(), f"-Xmx{memory}", *JVM, logging, "-cp", class_path(), main, *arguments]

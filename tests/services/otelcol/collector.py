@@ -1,0 +1,97 @@
+"""The Collector process: a configuration as a dictionary in, endpoints and written spans out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.services import config, tools
+from tests.services.cache import Artefact
+from tests.services.config import Config
+from tests.services.errors import ServiceError
+from tests.services.process import Server, free_endpoint, wait_until
+
+HERE = Path(__file__).parent
+READY = "Everything is ready"
+PIPELINES = {"traces": {"receivers": ["otlp"], "exporters": ["file"]}}
+
+COLLECTOR = Artefact(
+    "otelcol",
+    "go build -trimpath without cgo",
+    lambda folder: tools.go_build(folder, ".", "otelcol"),
+    (HERE / "go.mod", HERE / "go.sum", HERE / "main.go"),
+    tools.go,
+)
+
+
+def program() -> Path:
+    """The built program; ServiceError if it was not installed."""
+    if not COLLECTOR.installed():
+        raise ServiceError("collector is not installed")
+    return COLLECTOR.folder / "otelcol"
+
+
+def validate(file: Path) -> tools.Check:
+    """What `otelcol validate` says of a configuration file, without starting it."""
+    return tools.check([program(), "validate", f"--config={file}"])
+
+
+class Collector(Server):
+    """A Collector that takes OTLP on `grpc` (HOST:PORT) and `http` (a URL) and writes spans to `output`.
+
+    `config` is laid over that: receivers `otlp`, exporters `file` (JSON lines, one export request a line, in
+    `output`), and, unless it names pipelines of its own, one from `otlp` to `file`. Components that no pipeline
+    names are not started.
+    """
+
+    name = "collector"
+
+    def __init__(self, folder: Path, config: Config | None = None) -> None:
+        super().__init__(folder)
+        self.grpc = free_endpoint()
+        self.http = f"http://{free_endpoint()}"
+        self.output = folder / "output.jsonl"
+        self.config = self._complete(config or {})
+
+    def _complete(self, given: Config) -> dict[str, Any]:
+        protocols = {"grpc": {"endpoint": self.grpc}, "http": {"endpoint": self.http.removeprefix("http://")}}
+        pipelines = {} if given.get("service", {}).get("pipelines") else PIPELINES
+        base = {
+            "receivers": {"otlp": {"protocols": protocols}},
+            "exporters": {"file": {"path": str(self.output), "flush_interval": "100ms"}},
+            "service": {"pipelines": pipelines},
+        }
+        # Last, since they are needed here: the log line that says it is ready, and no fixed port for its metrics.
+        telemetry = {"metrics": {"level": "none"}, "logs": {"level": "info"}}
+        return config.merged(config.merged(base, given), {"service": {"telemetry": telemetry}})
+
+    def endpoints(self) -> dict[str, str]:
+        return {"grpc": self.grpc, "http": self.http, "output": str(self.output)}
+
+    def command(self) -> list[str | Path]:
+        return [program(), f"--config={self.write_config()}"]
+
+    def ready(self) -> bool:
+        return READY in self.log_text()
+
+    def write_config(self) -> Path:
+        """Write its configuration (as each start does), for instance to validate it. The file."""
+        return config.write(self.folder / "config.yaml", self.config)
+
+    def spans(self) -> list[dict[str, Any]]:
+        """The spans in `output` so far, in OTLP's JSON form, without their resource and scope."""
+        text = self.output.read_text() if self.output.exists() else ""
+        # The last line may not be written to its end yet.
+        requests = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        scopes = [scope for request in requests for part in _resources(request) for scope in part["scopeSpans"]]
+        return [span for scope in scopes for span in scope["spans"]]
+
+    def wait_spans(self, count: int, timeout: float = 20) -> list[dict[str, Any]]:
+        """The same as soon as there are at least `count`; ServiceError if there are not in time."""
+        what = f"{count} spans in {self.output}"
+        return wait_until(lambda: found if len(found := self.spans()) >= count else None, timeout, what)
+
+
+def _resources(request: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(request.get("resourceSpans", ()))
