@@ -105,11 +105,61 @@ class Scorer(Protocol):
     @property
     def per(self) -> Literal["retrieval", "run"]: ...
 
+    def refusal(self, run: RagRun) -> Reason | None:
+        """Why no judgement whatever gives this run a score, None where one can. A run that all refuse reaches no
+        judge."""
+
     def score_run(self, run: RagRun, judgement: Judgement) -> list[Score]:
         """Scores of a judged run; unscored ones where the run or the judgement lacks what this scorer needs."""
 
     def refuse(self, run: RagRun, reason: Reason, judged_by: JudgedBy | None = None) -> list[Score]:
         """The same list, all unscored: no judge was asked, or it failed. `judged_by` dates the version."""
+
+
+@runtime_checkable
+class HasRelatives(Protocol):
+    """A scorer with others that come with it, from the same judgement. They take no part in outcome or alarms."""
+
+    @property
+    def relatives(self) -> Sequence[Scorer]: ...
+
+
+@runtime_checkable
+class Asks(Protocol):
+    """A judge that also answers questions of other scorers, one call each."""
+
+    async def ask(self, *, instructions: str, run: RagRun, schema: dict[str, object]) -> tuple[str, JudgedBy]:
+        """The raw reply to `instructions` about what `run` holds (its parts are quoted as untrusted material), and
+        who gave it. `schema` is the JSON schema of the reply. Raises JudgeError."""
+
+
+@runtime_checkable
+class AskingScorer(Protocol):
+    """A scorer with a call of its own, such as a rubric; one score a run. It is off where no judge `Asks`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def definition(self) -> str: ...
+    @property
+    def instructions(self) -> str: ...
+    @property
+    def schema(self) -> dict[str, object]: ...
+
+    def refusal(self, run: RagRun) -> Reason | None:
+        """Why no reply gives this run a score, None where one can."""
+
+    def shown(self, run: RagRun) -> RagRun:
+        """The run with only the parts that the question is about."""
+
+    def read(self, run: RagRun, reply: str, judged_by: JudgedBy) -> Score:
+        """The score of a reply. Raises JudgeError(judge_unreadable), whose detail says what was wrong."""
+
+    def refuse(self, run: RagRun, reason: Reason, judged_by: JudgedBy | None = None) -> list[Score]:
+        """The score, unscored."""
+
+
+AnyScorer = Scorer | AskingScorer
 
 
 @runtime_checkable

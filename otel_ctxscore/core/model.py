@@ -370,6 +370,7 @@ def first_reason(reasons: Iterable[Reason]) -> Reason | None:
 
 
 Level = Literal["high", "medium", "low", "none"]
+LEVELS: tuple[Level, ...] = ("high", "medium", "low", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,12 +379,20 @@ class Verdict:
 
     `useful`: does it help to give a right answer to the query; `relevance`: how directly it answers the query;
     `used`: does the response use its content. `useful` and `used` may be probabilities in 0..1: yes is >= 0.5.
+    Raises ValueError for anything else: a level or number out of range would score as a plain no.
     """
 
     useful: bool | float | None = None
     relevance: Level | None = None
     used: bool | float | None = None
     note: str = ""
+
+    def __post_init__(self) -> None:
+        for name, p in (("useful", self.useful), ("used", self.used)):
+            if p is not None and not 0 <= p <= 1:
+                raise ValueError(f"{name} must be true, false or a probability in 0..1, not {p!r}")
+        if self.relevance is not None and self.relevance not in LEVELS:
+            raise ValueError(f"relevance must be one of {', '.join(LEVELS)}, not {self.relevance!r}")
 
     @property
     def is_useful(self) -> bool | None:
