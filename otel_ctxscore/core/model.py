@@ -208,13 +208,15 @@ class Origin:
 class Delivery:
     """What one Kafka record, OTLP request or piece of a file held, after sampling by trace id.
 
-    `redelivered`: the source handed this out before, so that what comes of it may be a repeat.
+    `redelivered`: the source handed this out before, so that what comes of it may be a repeat. `source` is the
+    label of the source's metrics.
     """
 
     spans: Sequence[KeptSpan]
     receipt: Receipt
     logs: Sequence[KeptLog] = ()
     redelivered: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,268 @@
+"""Puts traces together from spans that come in any order, in pieces, twice or late.
+
+A trace is due at min(first span + `max_age`, last span + (root seen ? `quiet_period` : `idle`)), by the time of
+arrival: the senders' clocks are never asked. Spans lie here as the bytes they came in. Time is an argument, in
+seconds of any steady clock.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from otel_ctxscore.core.model import Closed, Delivery, KeptLog, KeptSpan
+from otel_ctxscore.core.receipts import Receipt
+
+SPAN_OVERHEAD = 300
+"""Bytes that a kept span takes beside its own: objects and table entries, measured on CPython 3.11."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a trace closes, in seconds, and how much is held at most, in traces and bytes."""
+
+    quiet_period: float = 10.0
+    idle: float = 120.0
+    max_age: float = 600.0
+    late_window: float = 300.0
+    max_traces: int = 100_000
+    max_size: int = 512 << 20
+
+
+@dataclass(slots=True)
+class Assembled:
+    """A trace as it lies in the assembler, and as it leaves: `closed` is set then. `final`: nothing may be waited
+    for any more. `parked` is what its holder said of it when it was sent back to wait, None where it never was or
+    where spans have come since."""
+
+    trace_id: bytes
+    first: float
+    last: float
+    spans: dict[bytes, KeptSpan] = field(default_factory=dict)
+    logs: dict[bytes, KeptLog] = field(default_factory=dict)
+    receipts: list[Receipt] = field(default_factory=list)
+    size: int = 0
+    root_seen: bool = False
+    redelivered: bool = False
+    closed: Closed | None = None
+    final: bool = False
+    parked: object = None
+    wait_until: float | None = None
+    scheduled: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of the spans of a delivery."""
+
+    kept: int = 0
+    late: int = 0
+    duplicate: int = 0
+
+
+class TraceAssembler:
+    """Open traces, traces that wait for late spans, and the ids of closed ones.
+
+    `fuller` gives the better of two spans with one id, the first where they are equal. A trace beyond the caps is
+    closed `evicted`: first what only waits for late spans, then the oldest. Ids of closed traces are remembered for
+    `max_age` + `late_window`, `max_traces` of them at most, so that a late span is counted and starts no trace.
+    """
+
+    def __init__(self, limits: Limits, fuller: Callable[[KeptSpan, KeptSpan], KeptSpan]) -> None:
+        self.limits = limits
+        self._fuller = fuller
+        self._open: dict[bytes, Assembled] = {}
+        self._parked: dict[bytes, Assembled] = {}
+        self._evicted: list[Assembled] = []
+        self._closed: OrderedDict[bytes, float] = OrderedDict()
+        # One entry a trace that counts, (when, id) with `when` == its `scheduled`; older entries are passed over.
+        self._heap: list[tuple[float, bytes]] = []
+        self._held_bytes = 0
+        self._evicted_bytes = 0
+
+    @property
+    def open_traces(self) -> int:
+        """Traces held: open, waiting for late spans, or evicted and not yet taken."""
+        return len(self._open) + len(self._parked) + len(self._evicted)
+
+    @property
+    def open_bytes(self) -> int:
+        """Bytes of these, with the objects around them."""
+        return self._held_bytes + self._evicted_bytes
+
+    @property
+    def full(self) -> bool:
+        """Whether one more trace would push out another."""
+        return self.open_traces >= self.limits.max_traces or self.open_bytes >= self.limits.max_size
+
+    def oldest(self) -> float | None:
+        """Arrival of the first span of the oldest trace that is held."""
+        fronts = (next(iter(traces), None) for traces in (self._evicted, self._parked.values(), self._open.values()))
+        return min((trace.first for trace in fronts if trace is not None), default=None)
+
+    def add(self, delivery: Delivery, now: float) -> Added:
+        """Take a delivery. Each trace that keeps something of it holds its receipt once."""
+        kept = late = duplicate = 0
+        for span in delivery.spans:
+            trace = self._trace(span.trace_id, now)
+            if trace is None:
+                late += 1
+                continue
+            known = trace.spans.get(span.span_id)
+            kept, duplicate = (kept + 1, duplicate) if known is None else (kept, duplicate + 1)
+            if self._take_span(trace, span, known):
+                self._touch(trace, delivery, now)
+        for log in delivery.logs:
+            trace = self._trace(log.trace_id, now)
+            if trace is not None and self._take_log(trace, log):
+                self._touch(trace, delivery, now)
+        while self._beyond_caps():
+            self._evict_one()
+        return Added(kept, late, duplicate)
+
+    def due(self, now: float) -> list[Assembled]:
+        """The traces that are complete by now. Whoever takes one settles its receipts, or parks it."""
+        taken, self._evicted, self._evicted_bytes = self._evicted, [], 0
+        while self._heap and self._heap[0][0] <= now:
+            when, trace_id = heapq.heappop(self._heap)
+            trace = self._held(trace_id)
+            if trace is None or trace.scheduled != when:
+                continue
+            ends, why = self._deadline(trace)
+            if ends > now:
+                self._schedule(trace, ends)
+            else:
+                taken.append(self._close(trace, why, now))
+        self._forget(now)
+        return taken
+
+    def next_due(self) -> float | None:
+        """When to ask `due` again, at the latest; it may find nothing then, for a later span moves the time. None
+        while nothing is held."""
+        if self._evicted:
+            return -math.inf
+        return self._heap[0][0] if self._heap else None
+
+    def park(self, trace: Assembled, now: float, said: object) -> None:
+        """Send a closed trace back to wait for late spans, with what was said of it. It leaves again, `final`, when
+        the window ends or it is pushed out; earlier where spans come and it is quiet again."""
+        trace.parked = said
+        if trace.wait_until is None:
+            trace.wait_until = now + self.limits.late_window
+        self._closed.pop(trace.trace_id, None)
+        self._parked[trace.trace_id] = trace
+        self._held_bytes += trace.size
+        self._schedule(trace, trace.wait_until)
+        while self._beyond_caps():
+            self._evict_one()
+
+    def drain(self, now: float) -> list[Assembled]:
+        """Close everything that is held, for good."""
+        taken, self._evicted, self._evicted_bytes = self._evicted, [], 0
+        for trace in [*self._parked.values(), *self._open.values()]:
+            taken.append(self._close(trace, Closed.DRAINED, now))
+            trace.final = True
+        return taken
+
+    def close_oldest(self, count: int) -> None:
+        """Evict the oldest traces, for a source that may not wait for them any longer."""
+        for _ in range(min(count, len(self._open) + len(self._parked))):
+            self._evict_one()
+
+    def _held(self, trace_id: bytes) -> Assembled | None:
+        return self._open.get(trace_id) or self._parked.get(trace_id)
+
+    def _trace(self, trace_id: bytes, now: float) -> Assembled | None:
+        """The held trace with this id, a new one, or None where it is closed already."""
+        trace = self._held(trace_id)
+        if trace is None and trace_id not in self._closed:
+            trace = self._open[trace_id] = Assembled(trace_id, first=now, last=now)
+        return trace
+
+    def _take_span(self, trace: Assembled, span: KeptSpan, known: KeptSpan | None) -> bool:
+        """Whether the trace holds something new. A second copy replaces the first only where it is fuller."""
+        if known is None:
+            self._grow(trace, len(span.raw) + SPAN_OVERHEAD)
+        elif self._fuller(known, span) is known:
+            return False
+        else:
+            self._grow(trace, len(span.raw) - len(known.raw))
+        trace.spans[span.span_id] = span
+        trace.root_seen = trace.root_seen or not span.parent_span_id
+        return True
+
+    def _take_log(self, trace: Assembled, log: KeptLog) -> bool:
+        if log.raw in trace.logs:
+            return False
+        trace.logs[log.raw] = log
+        self._grow(trace, len(log.raw) + SPAN_OVERHEAD)
+        return True
+
+    def _grow(self, trace: Assembled, size: int) -> None:
+        trace.size += size
+        self._held_bytes += size
+
+    def _touch(self, trace: Assembled, delivery: Delivery, now: float) -> None:
+        """Note that something came: the trace holds the receipt and waits anew."""
+        trace.last = now
+        trace.redelivered = trace.redelivered or delivery.redelivered
+        if not trace.receipts or trace.receipts[-1] is not delivery.receipt:
+            delivery.receipt.hold()
+            trace.receipts.append(delivery.receipt)
+        if self._parked.pop(trace.trace_id, None) is not None:
+            self._open[trace.trace_id] = trace
+            trace.parked = None
+        ends, _ = self._deadline(trace)
+        if ends < trace.scheduled:
+            self._schedule(trace, ends)
+
+    def _schedule(self, trace: Assembled, when: float) -> None:
+        trace.scheduled = when
+        heapq.heappush(self._heap, (when, trace.trace_id))
+
+    def _deadline(self, trace: Assembled) -> tuple[float, Closed]:
+        """When a trace is due, and why."""
+        limits = self.limits
+        if trace.parked is not None:
+            return trace.wait_until or 0.0, trace.closed or Closed.IDLE
+        quiet, why = (limits.quiet_period, Closed.ROOT_SEEN) if trace.root_seen else (limits.idle, Closed.IDLE)
+        ends = trace.first + limits.max_age
+        if trace.wait_until is not None:  # completed by a late span: what comes now comes in one flush
+            ends, quiet = trace.wait_until, limits.quiet_period
+        return (ends, Closed.MAX_AGE) if ends < trace.last + quiet else (trace.last + quiet, why)
+
+    def _close(self, trace: Assembled, why: Closed, now: float) -> Assembled:
+        """Take a trace out of the tables. One that nothing came for keeps its first reason."""
+        waited = self._parked.pop(trace.trace_id, None) is not None
+        self._open.pop(trace.trace_id, None)
+        self._held_bytes -= trace.size
+        trace.scheduled = math.inf
+        trace.closed = trace.closed if waited and trace.closed is not None else why
+        trace.final = waited or (trace.wait_until is not None and now >= trace.wait_until)
+        self._remember(trace.trace_id, now)
+        return trace
+
+    def _remember(self, trace_id: bytes, now: float) -> None:
+        self._closed[trace_id] = now
+        self._closed.move_to_end(trace_id)
+        if len(self._closed) > self.limits.max_traces:
+            self._closed.popitem(last=False)
+
+    def _forget(self, now: float) -> None:
+        horizon = now - self.limits.max_age - self.limits.late_window
+        while self._closed and next(iter(self._closed.values())) < horizon:
+            self._closed.popitem(last=False)
+
+    def _beyond_caps(self) -> bool:
+        held = len(self._open) + len(self._parked)
+        return held > 0 and (held > self.limits.max_traces or self._held_bytes > self.limits.max_size)
+
+    def _evict_one(self) -> None:
+        trace = next(iter(self._parked.values()), None) or next(iter(self._open.values()))
+        self._close(trace, Closed.EVICTED, trace.last)
+        trace.final = True
+        self._evicted.append(trace)
+        self._evicted_bytes += trace.size
