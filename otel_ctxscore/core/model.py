@@ -292,7 +292,7 @@ class RagRun:
     run-level scores are about. `probability` is the product of the inclusion probabilities of the run, in (0, 1];
     published means weigh by its inverse. `complete` is false, with `incomplete_reason`, where a part is missing.
     `attributes` are those of the anchor span over those of its resource (for rules and segments).
-    `query_from` and `precision_over` are the extraction settings `query_from` and `retrievals`.
+    `trace_state` is the anchor span's. `query_from` and `precision_over` are the extraction settings `query_from` and `retrievals`.
     """
 
     query: str | None
@@ -315,6 +315,7 @@ class RagRun:
     start_ns: int = 0
     end_ns: int = 0
     error: bool = False
+    trace_state: str = ""
     redelivered: bool = False
 
     def __post_init__(self) -> None:

@@ -1,0 +1,234 @@
+"""The one path: ingest -> sample -> assemble -> extract -> judge -> score -> emit.
+
+A source hands deliveries in by `accept`; a trace that is due walks the rest of the line as one task, and whatever
+becomes of it, its receipts are settled in `_walk`, and only there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from otel_ctxscore.core.assembly import Assembled, TraceAssembler
+from otel_ctxscore.core.codec import open_log, open_span
+from otel_ctxscore.core.conventions import Extraction
+from otel_ctxscore.core.model import (
+    UNKNOWN_SERVICE,
+    Closed,
+    Delivery,
+    Evaluation,
+    RagRun,
+    Reason,
+    Trace,
+    TraceOutcome,
+)
+from otel_ctxscore.core.receipts import Outcome
+from otel_ctxscore.core.sampling import Sampler, upstream_probability
+from otel_ctxscore.evaluation import trace_outcome
+from otel_ctxscore.ports import Full, Sink, SinkError
+from otel_ctxscore.telemetry import Metrics
+
+log = logging.getLogger(__name__)
+
+MAX_WALKING = 1024
+"""Traces that are read, judged or emitted at the same time, at most. What is due beyond that waits assembled."""
+PAUSE = 1.0
+"""Seconds that a source is asked to wait while the line is full."""
+MENDED_BY_LATE_SPANS = frozenset(
+    {
+        Reason.NO_CONTEXTS,
+        Reason.NO_CONTENT,
+        Reason.NO_QUERY,
+        Reason.NO_RESPONSE,
+        Reason.DOCUMENTS_WITHOUT_TEXT,
+    }
+)
+"""Reasons that a span still to come can mend."""
+
+
+class Pipeline:
+    """The line between sources and sinks.
+
+    `read` turns a trace into an extraction and never raises; `evaluate` judges and scores one run and never raises.
+    `clock` is a steady clock in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        sampler: Sampler,
+        assembler: TraceAssembler,
+        read: Callable[[Trace], Awaitable[Extraction]],
+        evaluate: Callable[[RagRun], Awaitable[Evaluation]],
+        sinks: Sequence[Sink],
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.sampler = sampler
+        self.assembler = assembler
+        self._read = read
+        self._evaluate = evaluate
+        self._sinks = sinks
+        self._metrics = metrics
+        self._clock = clock
+        self._walking: set[asyncio.Task[None]] = set()
+        self._walking_since: dict[bytes, float] = {}
+        self._slots = min(MAX_WALKING, assembler.limits.max_traces)
+        self._poke = asyncio.Event()
+        self._roomy = asyncio.Event()
+        self._roomy.set()
+
+    # ---- in -----------------------------------------------------------------------------------------------------
+
+    def keeps(self, trace_id: bytes) -> bool:
+        return self.sampler.keeps(trace_id)
+
+    def accept(self, delivery: Delivery) -> None:
+        """Take a delivery whole, or raise Full: the judge is behind and what is assembled has reached its caps."""
+        if self._blocked():
+            raise Full(PAUSE)
+        added = self.assembler.add(delivery, self._clock())
+        for result, count in (("kept", added.kept), ("late", added.late), ("duplicate", added.duplicate)):
+            if count:
+                self._metrics.spans(delivery.source, result, count)
+        self._poke.set()
+        if self._blocked():
+            self._roomy.clear()
+
+    async def room(self) -> None:
+        await self._roomy.wait()
+
+    def _blocked(self) -> bool:
+        return len(self._walking) >= self._slots and self.assembler.full
+
+    @property
+    def waiting(self) -> int:
+        """Traces that walk: they are read, judged or emitted."""
+        return len(self._walking)
+
+    def oldest_waiting_seconds(self) -> float:
+        """Age of the oldest trace that is held or walks, by arrival of its first span; 0 where there is none."""
+        starts = [next(iter(self._walking_since.values()), None), self.assembler.oldest()]
+        return max((self._clock() - start for start in starts if start is not None), default=0.0)
+
+    # ---- along --------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Send traces down the line as they fall due, until cancelled."""
+        while True:
+            for assembled in self.assembler.due(self._clock()):
+                await self._start(assembled)
+            self._poke.clear()
+            await self._until_due()
+
+    async def drain(self) -> None:
+        """Close what is held and walk it to the end. Cancel it to give up: what has not ended is failed then."""
+        for assembled in self.assembler.drain(self._clock()):
+            await self._start(assembled)
+        while self._walking:
+            await asyncio.wait(self._walking)
+
+    async def abandon(self) -> int:
+        """Give up all traces that walk; returns how many. Their receipts are settled as failed."""
+        given_up = list(self._walking)
+        for task in given_up:
+            task.cancel()
+        await asyncio.gather(*given_up, return_exceptions=True)
+        return len(given_up)
+
+    async def _until_due(self) -> None:
+        due = self.assembler.next_due()
+        if due is None or due > (now := self._clock()):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._poke.wait(), None if due is None else due - now)
+
+    async def _start(self, assembled: Assembled) -> None:
+        while len(self._walking) >= self._slots:
+            await asyncio.wait(self._walking, return_when=asyncio.FIRST_COMPLETED)
+        task = asyncio.create_task(self._walk(assembled))
+        self._walking_since[assembled.trace_id] = assembled.first
+        self._walking.add(task)
+        task.add_done_callback(lambda done: self._ended(done, assembled.trace_id))
+
+    def _ended(self, task: asyncio.Task[None], trace_id: bytes) -> None:
+        self._walking.discard(task)
+        self._walking_since.pop(trace_id, None)
+        if not self._blocked():
+            self._roomy.set()
+
+    async def _walk(self, assembled: Assembled) -> None:
+        """A trace from assembled bytes to settled receipts."""
+        outcome, settles = Outcome.FAILED, True
+        try:
+            extraction = await self._extract(assembled)
+            if self._waits(assembled, extraction):
+                self.assembler.park(assembled, self._clock(), extraction)
+                settles = False
+                self._poke.set()
+                return
+            evaluations = [await self._admit_and_evaluate(assembled, run) for run in extraction.runs]
+            await self._emit(evaluations)
+            self._count(assembled, extraction, evaluations)
+            outcome = Outcome.DONE
+        except SinkError as error:
+            log.warning("trace %s: evaluation not delivered: %s", assembled.trace_id.hex(), error)
+        except Exception:
+            log.exception("trace %s: internal error", assembled.trace_id.hex())
+            self._metrics.trace_done(UNKNOWN_SERVICE, TraceOutcome.UNSCORED, Reason.INTERNAL_ERROR)
+            outcome = Outcome.DONE  # reading it again would only fail again
+        finally:
+            if settles:
+                for receipt in assembled.receipts:
+                    receipt.settle(outcome)
+
+    async def _extract(self, assembled: Assembled) -> Extraction:
+        """What is in the trace; known already where it waited for late spans in vain."""
+        if isinstance(assembled.parked, Extraction):
+            return assembled.parked
+        return await self._read(opened(assembled))
+
+    def _waits(self, assembled: Assembled, extraction: Extraction) -> bool:
+        """Whether late spans could still make something of this trace."""
+        if assembled.final or extraction.outcome is None:
+            return False
+        return extraction.outcome is TraceOutcome.NOT_RAG or extraction.reason in MENDED_BY_LATE_SPANS
+
+    async def _admit_and_evaluate(self, assembled: Assembled, run: RagRun) -> Evaluation:
+        rate = self.sampler.probability(run)
+        if not self.sampler.admits(assembled.trace_id, rate):
+            return Evaluation(run, None, (), TraceOutcome.NOT_SAMPLED)
+        chance = rate * upstream_probability(run.trace_state)
+        return await self._evaluate(replace(run, probability=chance, redelivered=assembled.redelivered))
+
+    async def _emit(self, evaluations: Sequence[Evaluation]) -> None:
+        """Hand what a judge said to all sinks; return when each has it."""
+        told = [evaluation for evaluation in evaluations if evaluation.judged_by is not None]
+        results = await asyncio.gather(
+            *(sink.emit(evaluation) for evaluation in told for sink in self._sinks), return_exceptions=True
+        )
+        for failure in results:
+            if isinstance(failure, BaseException):
+                raise failure
+
+    def _count(self, assembled: Assembled, extraction: Extraction, evaluations: Sequence[Evaluation]) -> None:
+        self._metrics.closed(assembled.closed or Closed.DRAINED)
+        for evaluation in evaluations:
+            self._metrics.evaluated(evaluation)
+        outcome, reason = trace_outcome(evaluations) if evaluations else (extraction.outcome, extraction.reason)
+        self._metrics.trace_done(extraction.service, outcome or TraceOutcome.NOT_RAG, reason)
+
+
+def opened(assembled: Assembled) -> Trace:
+    """The trace with its spans as objects."""
+    return Trace(
+        assembled.trace_id,
+        tuple(open_span(span) for span in assembled.spans.values()),
+        tuple(open_log(record) for record in assembled.logs.values()),
+        assembled.closed or Closed.DRAINED,
+        tuple(assembled.receipts),
+        assembled.redelivered,
+    )
