@@ -291,8 +291,8 @@ class RagRun:
     `history` holds earlier (role, text) of the conversation, oldest first. `span_id` is the anchor: the span that
     run-level scores are about. `probability` is the product of the inclusion probabilities of the run, in (0, 1];
     published means weigh by its inverse. `complete` is false, with `incomplete_reason`, where a part is missing.
-    `attributes` are those of the anchor span over those of its resource (for rules and segments).
-    `trace_state` is the anchor span's. `query_from` and `precision_over` are the extraction settings `query_from` and `retrievals`.
+    `attributes` are those of the anchor span over those of its resource (for rules and segments), `trace_state` is
+    the anchor span's. `query_from` and `precision_over` are the extraction settings `query_from` and `retrievals`.
     """
 
     query: str | None
