@@ -1,0 +1,1 @@
+"""Scorers: they turn a judgement into numbers, each with its reason."""
