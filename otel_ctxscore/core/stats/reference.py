@@ -1,0 +1,130 @@
+"""What the alarm compares with: a pinned target, or a mean learned once from a quiet time (STATISTICS, "the alarm").
+
+A learned reference is an estimate and may lie above the truth; the floor is therefore 1.645 of its standard errors
+lower. Where the score swings with the hour of the day a single floor would be undercut every day by itself, so the
+reference is then by hour. Hours are estimated from few runs each: every hour's mean is drawn to the mean of all by the
+share of its deviation that chance explains (empirical Bayes, DerSimonian-Laird variance), and pays for what is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from otel_ctxscore.core.stats.alarm import HORIZON, HOURS, NullHypothesis
+from otel_ctxscore.core.stats.quantiles import Z_ONE_SIDED, chi_square
+from otel_ctxscore.core.stats.sums import Sums
+
+MARGIN = 0.02
+"""How far the mean may lie below the reference before evidence collects."""
+
+MIN_TRACES = 500
+"""Judged traces that a learned reference needs, at least."""
+
+MIN_DAYS = 7
+"""Days with a judged trace that a learned reference needs, at least."""
+
+SWING_TAIL = 0.05
+"""The chance to take noise between hours for a daily swing. What it costs is some delay, not a false alarm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The reference of one series: `means` in 0..1, one for all hours or one for each hour of the day (UTC), and the
+    standard errors of these means, all 0 where it is pinned."""
+
+    means: tuple[float, ...]
+    errors: tuple[float, ...]
+
+    @classmethod
+    def pinned(cls, target: float) -> Reference:
+        """A target that a person has set (0..1); it needs no history and is not reduced."""
+        return cls((target,), (0.0,))
+
+    def at(self, tick: int) -> float:
+        """The reference in a tick (hours since the Unix epoch)."""
+        return self.means[tick % len(self.means)]
+
+    def null(self, *, margin: float = MARGIN, cap: float = 1.0, horizon: float = HORIZON) -> NullHypothesis:
+        """The hypothesis that the alarm tests. `margin` as in the configuration, `cap` as by `weight_cap`, `horizon`
+        in hours. Raises ValueError where the floor would not be below 1 (a reference of 1 without a margin)."""
+        floors = tuple(mean - margin - Z_ONE_SIDED * s for mean, s in zip(self.means, self.errors, strict=True))
+        return NullHypothesis(floors, cap, horizon)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSums:
+    """The judged sums from which a reference is learned, by hour of the day. Learning ends when `learned` gives one:
+    a reference that went on learning would follow a slow decline."""
+
+    hours: tuple[Sums, ...] = (Sums(),) * HOURS
+    days: int = 0
+    last_day: int | None = None
+
+    def after(self, tick: int, judged: Sums) -> ReferenceSums:
+        """The state after judged traces of one tick (hours since the Unix epoch)."""
+        hour, day = tick % HOURS, tick // HOURS
+        hours = (*self.hours[:hour], self.hours[hour] + judged, *self.hours[hour + 1 :])
+        if self.last_day is not None and day <= self.last_day:
+            return replace(self, hours=hours)
+        return ReferenceSums(hours, self.days + 1, day)
+
+    @property
+    def total(self) -> Sums:
+        """The sums over all hours."""
+        return sum(self.hours, Sums())
+
+    def learned(self, *, margin: float = MARGIN) -> Reference | None:
+        """The reference, or None (`no reference`) before 500 judged traces on 7 different days. By hour where the
+        daily swing (peak to peak) exceeds half the margin and is more than noise."""
+        total = self.total
+        if total.n < MIN_TRACES or self.days < MIN_DAYS or not total.n_eff > 0.0:
+            return None
+        mean = total.wy / total.w
+        square = max(total.wwyy - 2 * mean * total.wwy + mean * mean * total.ww, 0.0) / total.w / total.w
+        swing = _swing(self.hours, mean, square * total.n_eff)
+        if 2.0 * math.sqrt(2.0 * swing) <= margin / 2:
+            return Reference((mean,), (math.sqrt(square),))
+        return _by_hour(self.hours, mean, square, swing)
+
+    def as_dict(self) -> dict[str, object]:
+        """The state as JSON has it."""
+        return {"hours": [sums.terms("judged") for sums in self.hours], "days": self.days, "last_day": self.last_day}
+
+    @classmethod
+    def restored(cls, state: Mapping[str, object]) -> ReferenceSums:
+        """What `as_dict` wrote. Raises ValueError for anything else."""
+        hours, days, last_day = state.get("hours"), state.get("days"), state.get("last_day")
+        if not (isinstance(hours, list) and len(hours) == HOURS and all(isinstance(terms, Mapping) for terms in hours)):
+            raise ValueError("not the sums of a reference")
+        if not isinstance(days, int) or not isinstance(last_day, int | None):
+            raise ValueError("not the sums of a reference")
+        return cls(tuple(Sums.of_terms(terms) for terms in hours), days, last_day)
+
+
+def _swing(hours: Sequence[Sums], mean: float, variance: float) -> float:
+    """The variance between the hours' true means, by DerSimonian and Laird; 0 where noise explains what is seen.
+
+    `variance`: of one trace of weight 1.
+    """
+    weights = [sums.n_eff for sums in hours if sums.n_eff > 0.0]
+    if len(weights) < 2 or variance <= 0.0:
+        return 0.0
+    q = sum(sums.n_eff * (sums.wy / sums.w - mean) ** 2 for sums in hours if sums.n_eff > 0.0) / variance
+    freedom = len(weights) - 1
+    if q <= chi_square(SWING_TAIL, freedom):
+        return 0.0
+    total = sum(weights)
+    return (q - freedom) * variance / (total - sum(weight * weight for weight in weights) / total)
+
+
+def _by_hour(hours: Sequence[Sums], mean: float, square: float, swing: float) -> Reference:
+    """Each hour's mean, drawn to the mean of all; `square`: the variance of that mean, `swing`: between hours."""
+    variance = square * sum(hours, Sums()).n_eff
+    shares = [swing / (swing + variance / sums.n_eff) if sums.n_eff > 0.0 else 0.0 for sums in hours]
+    means = tuple(
+        mean + share * (sums.wy / sums.w - mean) if share else mean for share, sums in zip(shares, hours, strict=True)
+    )
+    errors = tuple(math.sqrt(swing * (1.0 - share) + (1.0 - share) ** 2 * square) for share in shares)
+    return Reference(means, errors)
