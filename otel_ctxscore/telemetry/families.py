@@ -1,0 +1,110 @@
+"""The catalogue as families of the client library, in a registry of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics import MetricWrapperBase, disable_created_metrics
+from prometheus_client.registry import Collector
+
+from otel_ctxscore.telemetry.catalogue import Metric
+
+_log = logging.getLogger(__name__)
+Reading = tuple[Metric, tuple[str, ...], Callable[[], float | None]]
+
+
+class Families:
+    """Families by catalogue entry. One appears on the page when it is first used, so that none stands there empty."""
+
+    def __init__(self) -> None:
+        # Series that only tell when another began would double the page; rates need the zero, which is there.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._families: dict[str, MetricWrapperBase] = {}
+        self._readings = _Readings()
+        self._registry.register(self._readings)
+        ProcessCollector(registry=self._registry)
+
+    def of(self, metric: Metric, *labels: str) -> Any:
+        """The child of these label values, in the order of the catalogue; made with the value 0 where it is new."""
+        family = self._families.get(metric.name)
+        if family is None:
+            family = self._families[metric.name] = _family(metric, self._registry)
+        return family.labels(*labels) if metric.labels else family
+
+    def total(self, metric: Metric, by: str) -> dict[str, float]:
+        """Sum of a counter for each value of one of its labels."""
+        sums: dict[str, float] = {}
+        family = self._families.get(metric.name)
+        for found in family.collect() if family else ():
+            for sample in found.samples:
+                sums[sample.labels[by]] = sums.get(sample.labels[by], 0.0) + sample.value
+        return sums
+
+    def watch(self, metric: Metric, read: Callable[[], float | None], *labels: str) -> None:
+        """Show what `read` returns at each scrape; None leaves the series out."""
+        self._readings.add((metric, labels, read))
+
+    async def render(self, accept: str) -> tuple[bytes, str]:
+        """Body and content type for an Accept header: OpenMetrics with exemplars where it is asked for.
+
+        Watched values are read on the event loop, where their owners live; the text is made in a thread.
+        """
+        self._readings.read()
+        encoder, content_type = choose_encoder(accept)
+        return await asyncio.to_thread(encoder, self._registry), content_type
+
+
+def _family(metric: Metric, registry: CollectorRegistry) -> MetricWrapperBase:
+    common: dict[str, Any] = {"labelnames": metric.label_names, "registry": registry}
+    name = metric.full_name
+    match metric.kind:
+        case "counter":
+            return Counter(name, metric.help, **common)
+        case "gauge":
+            return Gauge(name, metric.help, unit=metric.unit, **common)
+        case "histogram":
+            return Histogram(name, metric.help, unit=metric.unit, buckets=metric.buckets, **common)
+        case "info":
+            return Info(name.removesuffix("_info"), metric.help, **common)
+
+
+class _Readings(Collector):
+    """Gauges whose values are read when they are asked for."""
+
+    def __init__(self) -> None:
+        self._sources: list[Reading] = []
+        self._families: list[GaugeMetricFamily] = []
+
+    def add(self, reading: Reading) -> None:
+        self._sources.append(reading)
+
+    def read(self) -> None:
+        families: dict[str, GaugeMetricFamily] = {}
+        for metric, labels, source in self._sources:
+            value = _value(metric, source)
+            if value is None:
+                continue
+            if metric.name not in families:
+                families[metric.name] = GaugeMetricFamily(
+                    metric.full_name, metric.help, labels=metric.label_names, unit=metric.unit
+                )
+            families[metric.name].add_metric(labels, value)
+        self._families = list(families.values())
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        return self._families
+
+
+def _value(metric: Metric, source: Callable[[], float | None]) -> float | None:
+    try:
+        return source()
+    except Exception:  # one broken reading must not take the whole page with it
+        _log.exception("cannot read %s", metric.full_name)
+        return None

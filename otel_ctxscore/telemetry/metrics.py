@@ -1,0 +1,280 @@
+"""What happened, counted: one method for each event of the domain."""
+
+from __future__ import annotations
+
+import logging
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from otel_ctxscore.core.model import Closed, Evaluation, JudgedBy, RagRun, Reason, Score, TraceOutcome
+from otel_ctxscore.telemetry import catalogue as c
+from otel_ctxscore.telemetry.families import Families
+from otel_ctxscore.telemetry.labels import OTHER, Cap, exemplar
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """A scorer under one judge: what `version` stands for. `stages` are those whose estimator sums will be fed."""
+
+    scorer: str
+    version: str
+    tier: str
+    model: str
+    definition: str
+    stages: tuple[str, ...] = ()
+
+
+def ratio(score: Score) -> float | None:
+    """The score in 0..1 as it enters sums; None for an unscored one, and for one that is no number in 0..1."""
+    if score.value is None:
+        return None
+    found = score.ratio if score.ratio is not None else score.value / score.scale
+    return found if math.isfinite(found) and 0 <= found <= 1 else None
+
+
+def cell(value: float) -> str:
+    """The cell of a score in 0..1; edges belong to the cell below, as in the histogram, and 1 has its own."""
+    return c.CELLS[-1] if value == 1 else c.CELLS[bisect_left(c.EDGES, value)]
+
+
+def tier_label(tier: str) -> str:
+    """The tier as a closed label: a judge of one's own may call itself anything."""
+    return tier if tier in c.TIER.values else "custom"
+
+
+def _evaluator(evaluation: Evaluation, score: Score) -> Evaluator:
+    judged_by = evaluation.judged_by or (evaluation.judgement and evaluation.judgement.judged_by)
+    tier, model = (judged_by.tier, judged_by.model) if judged_by else ("custom", "")
+    return Evaluator(score.name, score.version, tier, model, score.definition)
+
+
+def _judged_span(run: RagRun, score: Score) -> dict[str, str]:
+    """Trace and span that a score is about, as exemplar labels."""
+    retrieval = None if score.retrieval is None else run.retrievals[score.retrieval].span_id
+    span_id = retrieval or run.span_id
+    ids = {"trace_id": run.trace_id, "span_id": span_id}
+    return {name: value for name, value in ids.items() if value}
+
+
+class Intake:
+    """What one source counts."""
+
+    def __init__(self, families: Families, source: str) -> None:
+        self._families = families
+        self._source = source
+        for result in c.SPAN_RESULT.values:
+            self.counted(result, 0)
+        for result in c.REQUEST_RESULT.values:
+            families.of(c.REQUESTS, source, result)
+
+    def counted(self, result: str, n: int = 1) -> None:
+        """`n` spans were kept, sampled out, ..."""
+        self._families.of(c.SPANS, self._source, result).inc(n)
+
+    def request(self, result: str) -> None:
+        """A request or record was answered."""
+        self._families.of(c.REQUESTS, self._source, result).inc()
+
+
+class Metrics:
+    """The counters of one service, in a registry of its own. All methods belong to the event loop's thread.
+
+    Closed label sets stand there with 0 from the start; those that bear a service, as soon as `service` sees it:
+    call it when a service's first span is decoded, well before its first score.
+    """
+
+    def __init__(
+        self,
+        scorers: Iterable[str] = (),
+        *,
+        max_values: int = 200,
+        bad_below: Callable[[str, str], float | None] = lambda service, scorer: None,
+    ) -> None:
+        """`bad_below(service, scorer)` is the score below which a run is bad, None where there is no target."""
+        self._families = Families()
+        self._scorers = tuple(scorers)
+        self._bad_below = bad_below
+        self._caps = {label: Cap(max_values) for label in c.LABEL.values}
+        self._services: set[str] = set()
+        self._evaluators: dict[tuple[str, str], Evaluator] = {}
+        self._resolved: set[tuple[str, str]] = set()
+        self._series: set[tuple[str, str, str, str]] = set()
+        for label in c.LABEL.values:
+            self._families.of(c.DROPPED_VALUES, label)
+        for closed in Closed:
+            self._families.of(c.CLOSED_TRACES, closed)
+
+    # ---- what there is ------------------------------------------------------------------------------------------
+
+    def declare_evaluator(self, evaluator: Evaluator) -> None:
+        """Make an evaluator known before its first score: its series begin at 0 with each service."""
+        self._evaluators[evaluator.scorer, evaluator.version] = evaluator
+        self._resolve(evaluator)
+        for service in self._services:
+            self._begin(service, evaluator)
+
+    def declare_judge(self, tier: str, model: str) -> None:
+        """Make a judge known: all its results begin at 0."""
+        tier, model = tier_label(tier), self._admit("model", model)
+        for result in c.JUDGE_RESULT.values:
+            self._families.of(c.JUDGE_CALLS, tier, model, result)
+        for kind in c.TOKEN_KIND.values:
+            self._families.of(c.JUDGE_TOKENS, tier, model, kind)
+        self._families.of(c.JUDGE_COST, tier, model)
+        self._families.of(c.JUDGE_DURATION, tier, model)
+
+    def declare_sink(self, name: str) -> None:
+        """Make a sink known: all its results begin at 0."""
+        for result in c.SINK_RESULT.values:
+            self._families.of(c.EVALUATIONS, name, result)
+
+    def intake(self, source: str) -> Intake:
+        """The counts of one source, begun at 0."""
+        return Intake(self._families, source)
+
+    def service(self, name: str) -> str:
+        """The label value of a service, whose series begin at 0 when it is first seen."""
+        service = self._admit("service", name)
+        if service not in self._services:
+            self._services.add(service)
+            for outcome in TraceOutcome:
+                self._families.of(c.TRACES, service, outcome)
+            for result in c.RETRIEVED.values:
+                self._families.of(c.RETRIEVALS, service, result)
+            for scorer in self._scorers:
+                for reason in Reason:
+                    self._families.of(c.UNSCORED, service, scorer, reason)
+            for evaluator in self._evaluators.values():
+                self._begin(service, evaluator)
+        return service
+
+    # ---- what happens -------------------------------------------------------------------------------------------
+
+    def trace_done(self, service: str, outcome: TraceOutcome) -> None:
+        """A trace has its one outcome."""
+        self._families.of(c.TRACES, self.service(service), outcome).inc()
+
+    def trace_closed(self, closed: Closed) -> None:
+        """The assembler closed a trace."""
+        self._families.of(c.CLOSED_TRACES, closed).inc()
+
+    def evaluated(self, evaluation: Evaluation) -> None:
+        """A run has its scores, or its reasons. A redelivered, revised or backfilled one enters no sum."""
+        if evaluation.run.redelivered or evaluation.revision or evaluation.backfill:
+            return
+        service = self.service(evaluation.run.service)
+        for retrieval in evaluation.run.retrievals:
+            self._families.of(c.RETRIEVALS, service, "some" if retrieval.contexts else "empty").inc()
+        for score in evaluation.scores:
+            value = ratio(score)
+            if value is None:
+                self._unscored(service, score)
+            else:
+                self._scored(service, evaluation, score, value)
+
+    def judge_call(self, judged_by: JudgedBy, failure: Reason | None = None) -> None:
+        """A judgement was asked for and came, or failed with a reason."""
+        tier, model = tier_label(judged_by.tier), self._admit("model", judged_by.model)
+        result = failure or ("cached" if judged_by.cached else "repaired" if judged_by.repaired else "ok")
+        self._families.of(c.JUDGE_CALLS, tier, model, result).inc()
+        self._families.of(c.JUDGE_TOKENS, tier, model, "prompt").inc(judged_by.prompt_tokens)
+        self._families.of(c.JUDGE_TOKENS, tier, model, "completion").inc(judged_by.completion_tokens)
+        self._families.of(c.JUDGE_COST, tier, model).inc(judged_by.cost_usd or 0)
+        if not judged_by.cached:
+            self._families.of(c.JUDGE_DURATION, tier, model).observe(judged_by.seconds)
+
+    def sink(self, name: str, result: str) -> None:
+        """An evaluation is `ok`, `failed` or `dropped` at a sink."""
+        self._families.of(c.EVALUATIONS, name, result).inc()
+
+    def estimator(self, service: str, scorer: str, version: str, stage: str, terms: Mapping[str, float]) -> None:
+        """Add one trace's terms to the sums of a stage; absent terms add nothing."""
+        labels = self.service(service), scorer, self._admit("version", version), stage
+        for term in c.TERMS[stage]:
+            self._families.of(c.ESTIMATOR, *labels, term).inc(terms.get(term, 0))
+
+    def segment_estimator(
+        self, service: str, segment: tuple[str, str], scorer: str, version: str, stage: str, terms: Mapping[str, float]
+    ) -> None:
+        """The same within a segment, given as its name and value."""
+        name, value = segment
+        labels = (self.service(service), name, self._admit("value", value), scorer, self._admit("version", version))
+        for term in c.TERMS[stage]:
+            self._families.of(c.SEGMENT_ESTIMATOR, *labels, stage, term).inc(terms.get(term, 0))
+
+    def gauge(self, metric: c.Metric, value: float, *labels: str) -> None:
+        """Set a gauge of the catalogue; label values in the catalogue's order."""
+        self._families.of(metric, *self._admitted(metric, labels)).set(value)
+
+    def watch(self, metric: c.Metric, read: Callable[[], float | None], *labels: str) -> None:
+        """Let a gauge show what `read` returns at each scrape; None, or an error, leaves the series out."""
+        self._families.watch(metric, read, *self._admitted(metric, labels))
+
+    # ---- what is shown ------------------------------------------------------------------------------------------
+
+    def total(self, metric: c.Metric, by: str) -> dict[str, float]:
+        """A counter's sum for each value of one of its labels."""
+        return self._families.total(metric, by)
+
+    async def render(self, accept: str = "") -> tuple[bytes, str]:
+        """The page for an Accept header and its content type, made off the event loop."""
+        return await self._families.render(accept)
+
+    # ---- inner --------------------------------------------------------------------------------------------------
+
+    def _admit(self, label: str, value: str) -> str:
+        admitted = self._caps[label].admit(value)
+        if admitted == OTHER:
+            self._families.of(c.DROPPED_VALUES, label).inc()
+        return admitted
+
+    def _admitted(self, metric: c.Metric, labels: tuple[str, ...]) -> list[str]:
+        named = zip(metric.labels, labels, strict=True)
+        return [self._admit(label.name, value) if label.capped else value for label, value in named]
+
+    def _begin(self, service: str, evaluator: Evaluator) -> None:
+        """Begin the series of one evaluator and service at 0."""
+        scorer, version = evaluator.scorer, self._admit("version", evaluator.version)
+        key = (service, scorer, tier_label(evaluator.tier), version)
+        if key in self._series:
+            return
+        self._series.add(key)
+        self._families.of(c.SCORE, *key)
+        for bucket in c.CELLS:
+            self._families.of(c.SCORE_WEIGHT, service, scorer, version, bucket)
+        if self._bad_below(service, scorer) is not None:
+            self._families.of(c.BAD_WEIGHT, service, scorer, version)
+        for stage in evaluator.stages:
+            for term in c.TERMS[stage]:
+                self._families.of(c.ESTIMATOR, service, scorer, version, stage, term)
+
+    def _resolve(self, evaluator: Evaluator) -> None:
+        """Say once what a version stands for."""
+        if (evaluator.scorer, evaluator.version) not in self._resolved:
+            self._resolved.add((evaluator.scorer, evaluator.version))
+            version, model = self._admit("version", evaluator.version), self._admit("model", evaluator.model)
+            labels = (version, evaluator.scorer, tier_label(evaluator.tier), model, evaluator.definition)
+            self._families.of(c.EVALUATOR, *labels).info({})
+
+    def _unscored(self, service: str, score: Score) -> None:
+        reason = score.unscored
+        if reason is None:
+            _log.error("%s gave %r of scale %r, which is no number in 0..1", score.name, score.value, score.scale)
+            reason = Reason.INTERNAL_ERROR
+        self._families.of(c.UNSCORED, service, score.name, reason).inc()
+
+    def _scored(self, service: str, evaluation: Evaluation, score: Score, value: float) -> None:
+        evaluator = self._evaluators.get((score.name, score.version)) or _evaluator(evaluation, score)
+        self._resolve(evaluator)
+        self._begin(service, evaluator)
+        labels = (service, score.name, self._admit("version", score.version))
+        histogram = self._families.of(c.SCORE, service, score.name, tier_label(evaluator.tier), labels[2])
+        histogram.observe(value, exemplar(_judged_span(evaluation.run, score)))
+        self._families.of(c.SCORE_WEIGHT, *labels, cell(value)).inc(evaluation.weight)
+        floor = self._bad_below(service, score.name)
+        if floor is not None:
+            self._families.of(c.BAD_WEIGHT, *labels).inc(evaluation.weight if value < floor else 0)

@@ -1,0 +1,351 @@
+"""What the metrics page says after what happened."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.parser import text_string_to_metric_families as classic_families
+from prometheus_client.samples import Sample
+
+from otel_ctxscore.core.model import (
+    Closed,
+    Context,
+    Evaluation,
+    JudgedBy,
+    RagRun,
+    Reason,
+    Retrieval,
+    Score,
+    TraceOutcome,
+)
+from otel_ctxscore.telemetry import Evaluator, Metrics
+from otel_ctxscore.telemetry import catalogue as c
+from otel_ctxscore.telemetry.labels import MAX_EXEMPLAR, MAX_LENGTH, exemplar
+from otel_ctxscore.telemetry.metrics import cell
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+TRACE, ANCHOR, RETRIEVER = "5b8efff798038103d269b633813fc60c", "eee19b7ec3c1b174", "00f067aa0ba902b7"
+PRECISION = Evaluator("context_precision", "v1", "llm", "m1", "context_precision/ap")
+JUDGED_BY = JudgedBy("llm", "m1", "v1", calls=1, prompt_tokens=10, completion_tokens=5, cost_usd=0.01, seconds=2)
+
+
+def evaluation(
+    *ratios: float | Reason | None,
+    service: str = "shop",
+    probability: float = 1.0,
+    trace_id: str | None = TRACE,
+    version: str = "v1",
+    **changed: Any,
+) -> Evaluation:
+    run = RagRun(
+        "q",
+        [Retrieval([Context("text")], span_id=RETRIEVER)],
+        trace_id=trace_id,
+        span_id=ANCHOR,
+        service=service,
+        probability=probability,
+        redelivered=changed.pop("redelivered", False),
+    )
+    scores = [_score(ratio, version) for ratio in ratios]
+    return Evaluation(run, None, scores, TraceOutcome.SCORED, judged_by=JUDGED_BY, **changed)
+
+
+def _score(ratio: float | Reason | None, version: str) -> Score:
+    unscored = ratio if isinstance(ratio, Reason) else None
+    value = ratio if isinstance(ratio, float) else None
+    return Score(
+        "context_precision", "context_precision/ap", version, value, unscored=unscored, retrieval=0, ratio=value
+    )
+
+
+async def families(metrics: Metrics) -> dict[str, Family]:
+    body, _ = await metrics.render(OPENMETRICS)
+    return {family.name: family for family in text_string_to_metric_families(body.decode())}  # type: ignore[no-untyped-call]
+
+
+async def samples(metrics: Metrics, name: str, **labels: str) -> list[Sample]:
+    found: Iterator[Sample] = (s for family in (await families(metrics)).values() for s in family.samples)
+    return [s for s in found if s.name == f"ctxscore_{name}" and labels.items() <= s.labels.items()]
+
+
+async def value(metrics: Metrics, name: str, **labels: str) -> float:
+    return sum(sample.value for sample in await samples(metrics, name, **labels))
+
+
+async def test_a_score_is_a_histogram_with_an_exemplar_of_the_judged_span() -> None:
+    metrics = Metrics(["context_precision"])
+    metrics.evaluated(evaluation(0.35))
+    (bucket,) = await samples(metrics, "score_bucket", le="0.4")
+    assert bucket.exemplar is not None
+    assert (bucket.value, bucket.exemplar.labels) == (1, {"trace_id": TRACE, "span_id": RETRIEVER})
+    labels = {"service": "shop", "scorer": "context_precision", "tier": "llm", "version": "v1"}
+    assert [s.value for s in await samples(metrics, "score_sum", **labels)] == [0.35]
+    edges = [s.labels["le"] for s in await samples(metrics, "score_bucket")]
+    assert edges == [*(f"{tenth / 10:.1f}" for tenth in range(11)), "+Inf"]
+
+
+async def test_failed_judgements_leave_the_mean_alone_and_are_counted() -> None:
+    metrics = Metrics(["context_precision"])
+    for _ in range(9):
+        metrics.evaluated(evaluation(Reason.JUDGE_UNREADABLE))
+    metrics.evaluated(evaluation(1.0))
+    assert (await value(metrics, "score_count"), await value(metrics, "score_sum")) == (1, 1)
+    assert await value(metrics, "unscored_total", reason="judge_unreadable") == 9
+    body, _ = await metrics.render(OPENMETRICS)
+    assert b"nan" not in body.lower()
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf, -0.1, 1.1])
+async def test_a_score_that_is_no_ratio_is_our_fault_and_enters_no_sum(
+    broken: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    metrics = Metrics(["context_precision"])
+    metrics.evaluated(evaluation(broken, 0.5))
+    assert await value(metrics, "score_sum") == 0.5
+    assert await value(metrics, "unscored_total", reason="internal_error") == 1
+    assert "no number in 0..1" in caplog.text
+
+
+async def test_a_scorer_that_gives_no_ratio_is_read_through_its_scale() -> None:
+    metrics = Metrics()
+    score = Score("mine", "mine/x", "v", 40.0, scale=100)
+    metrics.evaluated(Evaluation(RagRun("q", [Retrieval([Context("t")])]), None, [score], TraceOutcome.SCORED))
+    assert await value(metrics, "score_sum", scorer="mine", tier="custom") == 0.4
+
+
+@pytest.mark.parametrize("again", [{"redelivered": True}, {"revision": 1}, {"backfill": True}])
+async def test_a_repeated_evaluation_enters_no_sum(again: dict[str, Any]) -> None:
+    metrics = Metrics(["context_precision"])
+    metrics.evaluated(evaluation(0.5, Reason.UNRANKED, **again))
+    assert await value(metrics, "score_count") == 0
+    assert await value(metrics, "unscored_total") == 0
+
+
+async def test_closed_sets_are_there_before_anything_happens() -> None:
+    metrics = Metrics(["context_precision", "context_relevance"])
+    metrics.declare_evaluator(PRECISION)
+    metrics.declare_judge("llm", "m1")
+    metrics.declare_sink("otlp")
+    metrics.intake("kafka")
+    metrics.service("shop")
+    for name, labels in [
+        ("judge_calls_total", len(Reason) + 3),
+        ("closed_traces_total", len(Closed)),
+        ("spans_total", 6),
+        ("evaluations_total", 3),
+        ("traces_total", len(TraceOutcome)),
+        ("unscored_total", 2 * len(Reason)),
+        ("retrievals_total", 2),
+        ("score_weight_total", 12),
+        ("score_count", 1),
+        ("evaluator_info", 1),
+        ("estimator_sum_total", 0),
+    ]:
+        found = await samples(metrics, name)
+        assert len(found) == labels, name
+        assert all(s.value == (1 if name == "evaluator_info" else 0) for s in found), name
+
+
+async def test_the_first_failure_of_a_judge_is_an_increase_of_one() -> None:
+    metrics = Metrics()
+    metrics.declare_judge("llm", "m1")
+    before = await value(metrics, "judge_calls_total", result="judge_unavailable")
+    metrics.judge_call(JUDGED_BY, Reason.JUDGE_UNAVAILABLE)
+    after = await value(metrics, "judge_calls_total", result="judge_unavailable")
+    assert (before, after) == (0, 1)
+    assert len(await samples(metrics, "judge_calls_total", result="judge_unavailable")) == 1
+
+
+@pytest.mark.parametrize(
+    ("judged_by", "failure", "result"),
+    [
+        (JUDGED_BY, None, "ok"),
+        (JudgedBy("llm", "m1", "v1", repaired=True), None, "repaired"),
+        (JudgedBy("llm", "m1", "v1", cached=True), None, "cached"),
+        (JudgedBy("llm", "m1", "v1", repaired=True), Reason.JUDGE_INCOMPLETE, "judge_incomplete"),
+    ],
+)
+async def test_judge_calls_by_result(judged_by: JudgedBy, failure: Reason | None, result: str) -> None:
+    metrics = Metrics()
+    metrics.judge_call(judged_by, failure)
+    assert [s.labels["result"] for s in await samples(metrics, "judge_calls_total") if s.value] == [result]
+
+
+async def test_judge_calls_add_tokens_price_and_time() -> None:
+    metrics = Metrics()
+    metrics.judge_call(JUDGED_BY)
+    metrics.judge_call(JudgedBy("llm", "m1", "v1", prompt_tokens=1))
+    assert await value(metrics, "judge_tokens_total", kind="prompt") == 11
+    assert await value(metrics, "judge_tokens_total", kind="completion") == 5
+    assert await value(metrics, "judge_cost_usd_total") == 0.01
+    assert await value(metrics, "judge_duration_seconds_sum") == 2
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [(0.0, "0"), (1e-9, "0.0-0.1"), (0.1, "0.0-0.1"), (0.11, "0.1-0.2"), (0.9999, "0.9-1.0"), (1.0, "1")],
+)
+def test_cells_hold_what_the_histograms_buckets_hold(score: float, expected: str) -> None:
+    assert cell(score) == expected
+
+
+@given(st.floats(0, 1))
+def test_a_cell_bounds_its_score(score: float) -> None:
+    low, _, high = cell(score).partition("-")
+    assert float(low) <= score <= float(high or low)
+
+
+async def test_weights_are_inverse_probabilities_and_bad_ones_are_summed() -> None:
+    metrics = Metrics(bad_below=lambda service, scorer: 0.5 if service == "shop" else None)
+    for score, probability in [(0.0, 0.25), (0.5, 1.0), (0.49, 0.5)]:
+        metrics.evaluated(evaluation(score, probability=probability))
+    metrics.evaluated(evaluation(0.0, service="without target"))
+    assert await value(metrics, "score_weight_total", bucket="0", service="shop") == 4
+    assert await value(metrics, "score_weight_total", service="shop") == 7
+    assert [(s.labels["service"], s.value) for s in await samples(metrics, "bad_weight_total")] == [("shop", 6)]
+
+
+async def test_estimator_sums_begin_at_zero_and_add_terms() -> None:
+    metrics = Metrics()
+    metrics.declare_evaluator(Evaluator("context_precision", "v1", "llm", "m1", "d", stages=("screened", "judged")))
+    metrics.service("shop")
+    assert [s.value for s in await samples(metrics, "estimator_sum_total")] == [0] * 16
+    metrics.estimator("shop", "context_precision", "v1", "judged", {"n": 1, "w": 2.5, "wy": 2})
+    assert await value(metrics, "estimator_sum_total", stage="judged", term="w") == 2.5
+    assert len(await samples(metrics, "estimator_sum_total")) == 16
+    metrics.segment_estimator("shop", ("index", "a"), "context_precision", "v1", "screened", {"n": 1})
+    assert await value(metrics, "segment_estimator_sum_total", segment="index", value="a", term="n") == 1
+
+
+async def test_services_beyond_the_cap_are_folded_and_nothing_is_lost() -> None:
+    metrics = Metrics(["context_precision"], max_values=50)
+    long = "x" * 300
+    for number in range(500):
+        service = f"{long}{number:04}" if number % 10 == 0 else f"svc-{number:04}"
+        metrics.trace_done(service, TraceOutcome.SCORED)
+    assert await value(metrics, "traces_total", outcome="scored") == 500
+    found = {s.labels["service"] for s in await samples(metrics, "traces_total")}
+    assert len(found) == 51
+    assert max(map(len, found)) == MAX_LENGTH
+    assert await value(metrics, "traces_total", service="other") == 450
+    assert await value(metrics, "label_values_dropped_total", label="service") == 450
+
+
+async def test_label_values_from_outside_cannot_break_the_page() -> None:
+    metrics = Metrics()
+    for name in ['a"b\\c\nd', "nul\0", "lone \ud83d surrogate", "", "検索"]:
+        metrics.evaluated(evaluation(0.5, service=name))
+    found = {s.labels["service"] for s in await samples(metrics, "score_count")}
+    assert found == {'a"b\\c\ufffdd', "nul\ufffd", "lone \ufffd surrogate", "", "検索"}
+
+
+def test_exemplars_keep_what_fits_and_always_the_trace(cases: dict[str, Any]) -> None:
+    for case in cases["C18"]["input"]["cases"]:
+        fitting = exemplar(case["exemplar"])
+        assert fitting is not None
+        assert fitting["trace_id"] == case["exemplar"]["trace_id"]
+        assert sum(len(k) + len(v) for k, v in fitting.items()) <= MAX_EXEMPLAR
+        assert (fitting == case["exemplar"]) == (case["chars"] <= MAX_EXEMPLAR)
+
+
+@pytest.mark.parametrize("trace_id", [None, "x" * 200])
+async def test_an_exemplar_that_cannot_be_is_left_out_and_the_score_counted_once(trace_id: str | None) -> None:
+    metrics = Metrics()
+    metrics.evaluated(evaluation(0.5, trace_id=trace_id))
+    assert await value(metrics, "score_count") == 1
+
+
+async def test_two_versions_are_two_series_and_both_are_explained() -> None:
+    metrics = Metrics()
+    metrics.declare_evaluator(PRECISION)
+    metrics.evaluated(evaluation(0.5))
+    metrics.evaluated(evaluation(0.9, version="v2"))
+    assert {s.labels["version"] for s in await samples(metrics, "score_count")} == {"v1", "v2"}
+    info = {s.labels["version"]: s.labels["model"] for s in await samples(metrics, "evaluator_info")}
+    assert info == {"v1": "m1", "v2": "m1"}
+
+
+async def test_gauges_are_read_at_the_scrape_and_a_broken_one_is_left_out() -> None:
+    metrics = Metrics()
+    metrics.watch(c.OPEN_TRACES, lambda: 3)
+    metrics.watch(c.KAFKA_LAG, lambda: None)
+    metrics.watch(c.OPEN_BYTES, lambda: 1 // 0)
+    metrics.watch(c.JUDGE_IN_FLIGHT, lambda: 2, "llm", "m1")
+    metrics.gauge(c.ALARM_RATIO, 0.5, "shop", "context_precision", "v1")
+    assert await value(metrics, "open_traces") == 3
+    assert await value(metrics, "judge_in_flight", tier="llm", model="m1") == 2
+    assert await value(metrics, "alarm_ratio", service="shop") == 0.5
+    assert {"ctxscore_kafka_lag_records", "ctxscore_open_bytes"}.isdisjoint(await families(metrics))
+
+
+async def test_sources_sinks_and_closings_are_counted() -> None:
+    metrics = Metrics()
+    intake = metrics.intake("otlp_grpc")
+    intake.counted("kept", 7)
+    intake.counted("own")
+    intake.request("ok")
+    metrics.sink("otlp", "failed")
+    metrics.trace_closed(Closed.IDLE)
+    assert metrics.total(c.SPANS, "result")["kept"] == 7
+    assert metrics.total(c.CLOSED_TRACES, "closed")["idle"] == 1
+    assert await value(metrics, "requests_total", source="otlp_grpc") == 1
+    assert await value(metrics, "evaluations_total", sink="otlp", result="failed") == 1
+
+
+@pytest.mark.parametrize("accept", ["", "text/plain", "*/*", "text/html,application/xhtml+xml"])
+async def test_without_openmetrics_it_is_the_classic_text(accept: str) -> None:
+    metrics = Metrics()
+    metrics.evaluated(evaluation(0.5))
+    body, content_type = await metrics.render(accept)
+    assert content_type.startswith("text/plain")
+    assert "ctxscore_score" in {family.name for family in classic_families(body.decode())}
+    assert b"trace_id" not in body
+
+
+async def test_two_services_in_one_process_do_not_share_counters() -> None:
+    one, other = Metrics(), Metrics()
+    one.trace_done("shop", TraceOutcome.SCORED)
+    assert await value(one, "traces_total") == 1
+    assert await samples(other, "traces_total") == []
+
+
+async def test_every_family_and_label_is_in_the_catalogue_and_used_as_declared(every_event: Metrics) -> None:
+    declared = {metric.full_name.removesuffix("_total").removesuffix("_info"): metric for metric in c.CATALOGUE}
+    found = {k: f for k, f in (await families(every_event)).items() if k.startswith(c.PREFIX)}
+    for name, family in found.items():
+        assert family.type == declared[name].kind
+        for sample in family.samples:
+            assert sample.labels.keys() - {"le"} == set(declared[name].label_names)
+            for label in declared[name].labels:
+                assert not label.values or sample.labels[label.name] in label.values
+
+
+@pytest.fixture
+def every_event() -> Metrics:
+    metrics = Metrics(["context_precision"], bad_below=lambda service, scorer: 0.5)
+    metrics.declare_judge("llm", "m1")
+    metrics.declare_sink("otlp")
+    metrics.intake("file")
+    metrics.evaluated(evaluation(0.5, Reason.UNRANKED))
+    metrics.judge_call(JUDGED_BY)
+    metrics.estimator("shop", "context_precision", "v1", "judged", {"n": 1})
+    for metric in c.CATALOGUE:
+        if metric.kind == "gauge":
+            metrics.gauge(metric, 1, *(label.values[0] if label.values else "x" for label in metric.labels))
+    return metrics
+
+
+@pytest.fixture
+def cases() -> dict[str, Any]:
+    path = Path(__file__).parent / "cases.jsonl"
+    rows: Sequence[dict[str, Any]] = [json.loads(line) for line in path.read_text().splitlines()]
+    return {row["id"]: row for row in rows}
