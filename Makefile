@@ -1,0 +1,52 @@
+# Two commands: `make demo` shows the main job, `make test` runs every test. `make help` lists the rest.
+SHELL := /bin/bash
+VENV ?= .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+export PYTHONDONTWRITEBYTECODE ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-fast check fmt generate bench bench-stats bench-judge soak fuzz services judge lock clean
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(STAMP)-demo: pyproject.toml constraints.txt scripts/venv.sh
+	@scripts/venv.sh $(VENV)
+	@touch $@
+
+$(STAMP)-dev: pyproject.toml constraints.txt scripts/venv.sh
+	@scripts/venv.sh $(VENV) test check
+	@touch $@ $(STAMP)-demo
+
+demo: $(STAMP)-demo ## Traces in, scores out, a retrieval regression seen and alarmed
+	@$(VENV)/bin/otel-ctxscore demo $(ARGS)
+
+test: check services ## Every check and every test, with real servers
+	$(PY) -m pytest
+
+test-fast: $(STAMP)-dev ## The tests that need no server
+	$(PY) -m pytest -m "not services"
+
+check: $(STAMP)-dev ## Format, lint, types, import floors, generated files
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	$(PY) -m tools.generate --check
+
+fmt: $(STAMP)-dev ## Format and mend what a linter can
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+generate: $(STAMP)-dev ## Write the generated files: schema, reference, documentation pages
+	$(PY) -m tools.generate
+
+services: $(STAMP)-dev ## Install the servers that tests start (cached outside the repository)
+	$(PY) -m tests.services install
+
+lock: $(STAMP)-dev ## Write constraints.txt from what is installed
+	$(VENV)/bin/pip freeze --exclude-editable > constraints.txt
+
+clean: ## Remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

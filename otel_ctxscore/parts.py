@@ -1,0 +1,127 @@
+"""From the configuration to the parts of the line: what `serve` and `score` have in common."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from otel_ctxscore import config as configuration
+from otel_ctxscore.config import Config
+from otel_ctxscore.config import model as cfg
+from otel_ctxscore.core.assembly import Limits
+from otel_ctxscore.core.conventions import Extraction, Mapping, Options, extract
+from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.core.model import Evaluation, RagRun, Trace
+from otel_ctxscore.core.sampling import Match, Rule, Sampler
+from otel_ctxscore.evaluation import evaluate, on
+from otel_ctxscore.ports import AnyScorer, Judge, plugins
+from otel_ctxscore.scorers.context_precision import ContextPrecision
+from otel_ctxscore.scorers.context_relevance import ContextRelevance, Penalties
+
+
+def sampler(config: Config) -> Sampler:
+    """The sampler of `sampling`."""
+    rules = [Rule(rule.name, Match(**dict(rule.match)), rule.rate) for rule in config.sampling.rules]
+    return Sampler(config.sampling.rate, rules, config.sampling.salt)
+
+
+def limits(config: Config) -> Limits:
+    """The limits of `assembly`."""
+    return Limits(**dict(config.assembly))
+
+
+def options(config: Config) -> Options:
+    """The options of `extraction`. Raises ConfigError for a mapping that is not valid."""
+    section = config.extraction
+    return Options(
+        retrievals=section.retrievals,
+        query_from=section.query_from,
+        min_document_score=section.min_document_score,
+        max_contexts=section.max_contexts,
+        prompt_separator=section.prompt_separator,
+        retrieval_tools=tuple(section.retrieval_tools),
+        mappings=tuple(_mapping(place, raw) for place, raw in enumerate(section.mappings)),
+    )
+
+
+def _mapping(place: int, raw: dict[str, Any]) -> Mapping:
+    try:
+        return Mapping.from_dict(raw)
+    except ValueError as error:
+        raise ConfigError(f"extraction.mappings[{place}]: {error}") from None
+
+
+def reader(config: Config) -> Callable[[Trace], Awaitable[Extraction]]:
+    """What turns a trace into runs: the mappings, plug-ins and conventions."""
+    chosen, others = options(config), tuple(plugins("conventions").values())
+
+    async def read(trace: Trace) -> Extraction:
+        return extract(trace, chosen, plugins=others)
+
+    return read
+
+
+def judge(config: Config) -> Judge:
+    """The judge of `judge`. Only an LLM judge loads litellm."""
+    section = config.judge
+    if isinstance(section, cfg.LocalJudge):
+        from otel_ctxscore.judges.local import LocalJudge
+
+        return LocalJudge(derive_levels=section.derive_levels, calibration=section.calibration)
+    if isinstance(section, cfg.LlmJudge):
+        return _llm_judge(section)
+    if isinstance(section, cfg.CustomJudge):
+        return _custom_judge(section)
+    raise ConfigError(f"judge.type: {section.type}: not built yet")
+
+
+def _llm_judge(section: cfg.LlmJudge) -> Judge:
+    from otel_ctxscore.litellm_judge import LiteLLMJudge
+
+    chosen = {name: value for name, value in section if name not in ("type", "model", "api_key", "prices")}
+    prices = {model: (price.input, price.output) for model, price in section.prices.items()}
+    return LiteLLMJudge(section.model, api_key=configuration.secret(section.api_key), prices=prices, **chosen)
+
+
+def _custom_judge(section: cfg.CustomJudge) -> Judge:
+    made = load(section.judge, "judge.judge")(**section.options)
+    if not isinstance(made, Judge):
+        raise ConfigError(f"judge.judge: {section.judge} gives no judge: it needs tier, model, version, fills, judge")
+    return made
+
+
+def load(code: str, path: str) -> Callable[..., Any]:
+    """The function that `package.module:function` names; `path` is the key of the configuration."""
+    module, _, name = code.partition(":")
+    try:
+        found = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{path}: {code} cannot be imported: {error}") from None
+    if not callable(found):
+        raise ConfigError(f"{path}: {code} is not a function")
+    return found
+
+
+def scorers(config: Config, judge: Judge) -> tuple[list[AnyScorer], list[AnyScorer]]:
+    """The configured scorers: those that are on and those that are off for want of a judge that fills their needs."""
+    section = config.scorers
+    wanted: list[AnyScorer] = [make(**options) for make, options in plugins("scorers").items() if callable(make)]
+    if section.context_relevance is not None:
+        penalties = Penalties(**dict(section.context_relevance.penalties))
+        derived = isinstance(config.judge, cfg.LocalJudge) and config.judge.derive_levels
+        wanted.insert(0, ContextRelevance(section.context_relevance.scale, penalties, derived=derived))
+    if section.context_precision is not None:
+        wanted.insert(0, ContextPrecision(section.context_precision.scale))
+    return on(wanted, judge)
+
+
+def evaluator(judge: Judge, scorers: list[AnyScorer]) -> Callable[[RagRun], Awaitable[Evaluation]]:
+    """What judges and scores one run."""
+
+    async def evaluated(run: RagRun) -> Evaluation:
+        return await evaluate(run, judge, scorers)
+
+    return evaluated
