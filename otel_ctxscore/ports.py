@@ -6,7 +6,6 @@ Entry-point groups: `otel_ctxscore.judges`, `.scorers`, `.conventions`, `.sinks`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from otel_ctxscore.core.errors import ConfigError as ConfigError
@@ -178,6 +177,8 @@ class Sink(Protocol):
 
 def plugins(group: Literal["judges", "scorers", "conventions", "sinks"]) -> dict[str, Any]:
     """Plug-ins of an entry-point group by name, loaded."""
+    from importlib.metadata import entry_points  # slow to import, and most programs never look
+
     return {entry.name: entry.load() for entry in entry_points(group=f"otel_ctxscore.{group}")}
 
 
