@@ -63,21 +63,17 @@ def _judged_span(run: RagRun, score: Score) -> dict[str, str]:
 class Intake:
     """What one source counts."""
 
-    def __init__(self, families: Families, source: str) -> None:
-        self._families = families
+    def __init__(self, metrics: Metrics, source: str) -> None:
+        self._metrics = metrics
         self._source = source
-        for result in c.SPAN_RESULT.values:
-            self.counted(result, 0)
-        for result in c.REQUEST_RESULT.values:
-            families.of(c.REQUESTS, source, result)
 
     def counted(self, result: str, n: int = 1) -> None:
         """`n` spans were kept, sampled out, ..."""
-        self._families.of(c.SPANS, self._source, result).inc(n)
+        self._metrics.spans(self._source, result, n)
 
     def request(self, result: str) -> None:
         """A request or record was answered."""
-        self._families.of(c.REQUESTS, self._source, result).inc()
+        self._metrics.request(self._source, result)
 
 
 class Metrics:
@@ -134,7 +130,11 @@ class Metrics:
 
     def intake(self, source: str) -> Intake:
         """The counts of one source, begun at 0."""
-        return Intake(self._families, source)
+        for result in c.SPAN_RESULT.values:
+            self._families.of(c.SPANS, source, result)
+        for result in c.REQUEST_RESULT.values:
+            self._families.of(c.REQUESTS, source, result)
+        return Intake(self, source)
 
     def service(self, name: str) -> str:
         """The label value of a service, whose series begin at 0 when it is first seen."""
@@ -155,12 +155,25 @@ class Metrics:
     # ---- what happens -------------------------------------------------------------------------------------------
 
     def trace_done(self, service: str, outcome: TraceOutcome) -> None:
-        """A trace has its one outcome."""
+        """A trace has its one outcome. Its reasons are counted with its runs: `evaluated`; without one: `refused`."""
         self._families.of(c.TRACES, self.service(service), outcome).inc()
 
-    def trace_closed(self, closed: Closed) -> None:
+    def refused(self, service: str, reason: Reason) -> None:
+        """A trace without a run is unscored for a reason: each scorer that is on counts it."""
+        for scorer in self._scorers:
+            self._families.of(c.UNSCORED, self.service(service), scorer, reason).inc()
+
+    def closed(self, closed: Closed) -> None:
         """The assembler closed a trace."""
         self._families.of(c.CLOSED_TRACES, closed).inc()
+
+    def spans(self, source: str, result: str, n: int = 1) -> None:
+        """`n` spans of a source were kept, sampled out, late, ..."""
+        self._families.of(c.SPANS, source, result).inc(n)
+
+    def request(self, source: str, result: str) -> None:
+        """A request or record of a source was answered."""
+        self._families.of(c.REQUESTS, source, result).inc()
 
     def evaluated(self, evaluation: Evaluation) -> None:
         """A run has its scores, or its reasons. A redelivered, revised or backfilled one enters no sum."""

@@ -294,11 +294,18 @@ async def test_sources_sinks_and_closings_are_counted() -> None:
     intake.counted("own")
     intake.request("ok")
     metrics.sink("otlp", "failed")
-    metrics.trace_closed(Closed.IDLE)
+    metrics.closed(Closed.IDLE)
     assert metrics.total(c.SPANS, "result")["kept"] == 7
     assert metrics.total(c.CLOSED_TRACES, "closed")["idle"] == 1
     assert await value(metrics, "requests_total", source="otlp_grpc") == 1
     assert await value(metrics, "evaluations_total", sink="otlp", result="failed") == 1
+
+
+async def test_a_trace_without_a_run_is_unscored_for_every_scorer() -> None:
+    metrics = Metrics(["context_precision", "context_relevance"])
+    metrics.refused("shop", Reason.NO_CONTENT)
+    counted = {s.labels["scorer"]: s.value for s in await samples(metrics, "unscored_total", reason="no_content")}
+    assert counted == {"context_precision": 1, "context_relevance": 1}
 
 
 @pytest.mark.parametrize("accept", ["", "text/plain", "*/*", "text/html,application/xhtml+xml"])
