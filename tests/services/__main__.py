@@ -38,19 +38,21 @@ def install(services: Sequence[Service]) -> None:
 
 def start(services: Sequence[Service]) -> None:
     """Install what is missing, start all, print the endpoints, and stay until Ctrl-C or SIGTERM."""
+    if programs := [one.name for one in services if one.start is None]:
+        raise ServiceError(f"not a server but a program that tests run: {', '.join(programs)}")
     install([one for one in services if not one.installed()])
-    with tempfile.TemporaryDirectory(prefix="ctxscore-services-") as folder, contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack, contextlib.suppress(KeyboardInterrupt):
+        stack.enter_context(_sigterm_as_interrupt())
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ctxscore-services-"))
         for one in services:
             _start(one, Path(folder), stack)
         print("Ctrl-C stops all and removes their data.", flush=True)
-        with contextlib.suppress(KeyboardInterrupt), _sigterm_as_interrupt():
-            while True:
-                time.sleep(3600)
+        while True:
+            time.sleep(3600)
 
 
 def _start(one: Service, folder: Path, stack: contextlib.ExitStack) -> None:
-    if one.start is None:
-        raise ServiceError(f"{one.name} is a program that tests run, not a server to start")
+    assert one.start is not None
     server = stack.enter_context(one.start(folder / one.name))
     for what, where in {**server.endpoints(), "log": str(server.log)}.items():
         print(f"{one.name:<13} {what:<15} {where}", flush=True)

@@ -99,6 +99,10 @@ class Server(ABC):
     def endpoints(self) -> Mapping[str, str]:
         """What a client connects to, by what it is."""
 
+    def environment(self) -> dict[str, str]:
+        """Of the process: ours, without what a test may have set for OpenTelemetry in its own process."""
+        return {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")}
+
     def __enter__(self) -> Self:
         return self.start()
 
@@ -169,6 +173,7 @@ class Server(ABC):
             self._process = subprocess.Popen(
                 [str(word) for word in command],
                 cwd=self.folder,
+                env=self.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,6 +29,7 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from tests.services import config as configuration
+from tests.services import http
 from tests.services.alertmanager import Alertmanager
 from tests.services.chromium import Chromium
 from tests.services.errors import ServiceError
@@ -270,10 +274,26 @@ def _file(folder: Path, text: str) -> Path:
     return path
 
 
-def test_chromium_renders_and_runs_script(page: Page, chromium: Chromium, exposed: str) -> None:
+def test_chromium_renders_and_runs_script(page: Page, chromium: Chromium, collector: Collector) -> None:
     page.set_content("<p id=p>0</p><script>p.textContent = String(6 * 7)</script>")
     assert page.inner_text("#p") == "42"
-    page.goto(f"http://{exposed}/")
-    assert "tests_score_bucket" in page.content()
+    answer = page.goto(f"{collector.http}/v1/traces")  # a real server; it wants a POST
+    assert answer is not None
+    assert answer.status == 405
     assert page.screenshot().startswith(b"\x89PNG")
     assert chromium.path.exists()
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_command_line_starts_and_stops(alertmanager: Alertmanager, end: signal.Signals) -> None:
+    del alertmanager  # only so that it is installed
+    command = [sys.executable, "-m", "tests.services", "start", "alertmanager"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = next(line.split()[2] for line in process.stdout if " url " in line)
+        assert http.answers(f"{url}/-/ready")
+        next(line for line in process.stdout if line.startswith("Ctrl-C"))
+        process.send_signal(end)
+        assert process.wait(20) == 0
+    with pytest.raises(OSError, match="refused"):
+        http.answers(f"{url}/-/ready")

@@ -30,14 +30,14 @@ def installed() -> bool:
     return KAFKA.installed() and find("java") is not None
 
 
-def install() -> Path:
-    """Get the jars, and Java and Maven from Debian if they are missing. The folder of the jars."""
-    ensure_programs(("java",), JAVA_PACKAGES)
-    return KAFKA.install()
-
-
 def class_path() -> str:
     """For `java -cp`: Java itself expands the star."""
     if not installed():
         raise ServiceError("kafka is not installed")
     return str(KAFKA.folder / "libs" / "*")
+
+
+def install_jars() -> Path:
+    """Get the jars, and Java and Maven from Debian if they are missing. Their folder."""
+    ensure_programs(("java",), JAVA_PACKAGES)
+    return KAFKA.install()

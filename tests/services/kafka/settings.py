@@ -56,6 +56,9 @@ def _base(ports: Ports, data: Path) -> dict[str, str]:
         "auto.create.topics.enable": "true",
         "group.initial.rebalance.delay.ms": "0",
         "group.min.session.timeout.ms": "500",  # so that a test of a dead consumer need not wait
+        # After a crash the controller takes the broker back only when its old session is over (9 s by default).
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
         # One partition makes "the coordinator answers" true for every group at once, and is made fast.
         "offsets.topic.num.partitions": "1",
         "offsets.topic.replication.factor": "1",
