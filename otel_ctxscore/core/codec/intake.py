@@ -1,0 +1,191 @@
+"""From the bytes of a request to the spans and logs that are kept. What sampling drops is never built as an object."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from otel_ctxscore.core.codec import json, proto
+from otel_ctxscore.core.codec.evaluations import EVENT_NAMES, SCOPE_NAME
+from otel_ctxscore.core.codec.wire import SPAN_ID_SIZE, TRACE_ID_SIZE, Encoding, Group, Malformed, Wire
+from otel_ctxscore.core.model import KeptLog, KeptSpan, Origin
+
+WIRES: dict[Encoding, Wire] = {"proto": proto, "json": json}
+
+_LOG_TAGS = (b"\x09", b"\x59")
+"""How a log record may start in protobuf, by its times, and a span may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a request held.
+
+    `sampled_out` and `own` (spans and logs of evaluators) are dropped without loss; `invalid` records can never be
+    taken, and `complaints` says why, a line for each reason.
+    """
+
+    spans: list[KeptSpan] = field(default_factory=list)
+    logs: list[KeptLog] = field(default_factory=list)
+    sampled_out: int = 0
+    own: int = 0
+    invalid: int = 0
+    complaints: tuple[str, ...] = ()
+
+
+def take_traces(body: bytes, encoding: Encoding, keeps: Callable[[bytes], bool], *, keep_own: bool = False) -> Taken:
+    """The spans of an ExportTraceServiceRequest, or TracesData, whose trace `keeps`.
+
+    Spans are rejected one by one: an id that is none, or a log record among them. With `keep_own` the spans of
+    evaluators are kept as well. Raises Malformed where the body cannot be read.
+    """
+    intake = _Intake(WIRES[encoding], keeps, keep_own)
+    for group in intake.wire.groups(body):
+        if group.kind == "spans":
+            intake.take_spans(group)
+        else:
+            intake.reject("a log record in a request of traces", len(group.records))
+    return intake.taken()
+
+
+def take_logs(body: bytes, encoding: Encoding, keeps: Callable[[bytes], bool], *, keep_own: bool = False) -> Taken:
+    """The log records of an ExportLogsServiceRequest that can carry content of a span whose trace `keeps`.
+
+    Those are the records that bear a span's ids and an event name or an attribute of generative AI. All others are
+    nobody's loss and are not counted; a span among them is rejected. Raises Malformed where the body cannot be read.
+    """
+    intake = _Intake(WIRES[encoding], keeps, keep_own)
+    for group in intake.wire.groups(body):
+        if encoding == "proto" or group.kind == "logs":
+            intake.take_logs(group)
+        else:
+            intake.reject("a span in a request of logs", len(group.records))
+    return intake.taken()
+
+
+def take_any(body: bytes, encoding: Encoding, keeps: Callable[[bytes], bool], *, keep_own: bool = False) -> Taken:
+    """The spans or the log records of a request of either signal, found by its content. Raises Malformed."""
+    intake = _Intake(WIRES[encoding], keeps, keep_own)
+    for group in intake.wire.groups(body):
+        if group.kind == "logs" or (encoding == "proto" and _holds_logs(group)):
+            intake.take_logs(group)
+        else:
+            intake.take_spans(group)
+    return intake.taken()
+
+
+def _holds_logs(group: Group) -> bool:
+    """Whether protobuf records without a name for their kind are log records: such a one reads as a span without id."""
+    try:
+        return not any(proto.span_outline(raw)[0] for raw in group.records[:1])
+    except Malformed:
+        return True
+
+
+class _Intake:
+    """Collects what is kept of one request."""
+
+    def __init__(self, wire: Wire, keeps: Callable[[bytes], bool], keep_own: bool) -> None:
+        self.wire = wire
+        self._keeps = keeps
+        self._keep_own = keep_own
+        self._decided: dict[bytes, bool] = {}
+        self._spans: list[KeptSpan] = []
+        self._logs: list[KeptLog] = []
+        self._sampled_out = 0
+        self._own = 0
+        self._rejected: Counter[str] = Counter()
+
+    def taken(self) -> Taken:
+        complaints = tuple(f"{why}: {n} of the request" for why, n in self._rejected.items())
+        invalid = self._rejected.total()
+        return Taken(self._spans, self._logs, self._sampled_out, self._own, invalid, complaints)
+
+    def reject(self, why: str, count: int = 1) -> None:
+        self._rejected[why] += count
+
+    def take_spans(self, group: Group) -> None:
+        """The hot loop: a span that is not kept costs a look at its first bytes and one in a dictionary."""
+        prefix, place, decided = self.wire.ID_PREFIX, self.wire.ID_PLACE, self._decided
+        sampled_out = 0
+        for raw in group.records:
+            if raw.startswith(prefix):
+                written = raw[place]
+                kept = decided.get(written)
+                if kept is None:
+                    kept = decided[written] = self._keeps_written(written)
+                if not kept:
+                    sampled_out += 1
+                    continue
+            self._take_span(raw, group.origin)
+        self._sampled_out += sampled_out
+
+    def _keeps_written(self, written: bytes) -> bool:
+        trace_id = self.wire.trace_id(written)
+        return not _is_valid(trace_id, TRACE_ID_SIZE) or self._keeps_id(trace_id)
+
+    def _keeps_id(self, trace_id: bytes) -> bool:
+        kept = self._decided.get(trace_id)
+        if kept is None:
+            kept = self._decided[trace_id] = self._keeps(trace_id)
+        return kept
+
+    def _take_span(self, raw: bytes, origin: Origin) -> None:
+        try:
+            trace_id, span_id, parent, marked = self.wire.span_outline(raw)
+            own = not self._keep_own and (marked or _is_ours(origin))
+        except Malformed as error:
+            return self.reject(f"unreadable span ({error})")
+        if why := _fault_of(raw, trace_id, span_id):
+            return self.reject(why)
+        if not self._keeps_id(trace_id):
+            self._sampled_out += 1
+        elif own:
+            self._own += 1
+        else:
+            self._spans.append(KeptSpan(trace_id, span_id, parent, raw, origin))
+        return None
+
+    def take_logs(self, group: Group) -> None:
+        for raw in group.records:
+            self._take_log(raw, group.origin)
+
+    def _take_log(self, raw: bytes, origin: Origin) -> None:
+        if raw.startswith(proto.ID_PREFIX):
+            return self.reject("a span in a request of logs")
+        try:
+            trace_id, span_id, event_name, speaks_of_ai = self.wire.log_outline(raw)
+            own = not self._keep_own and (event_name in EVENT_NAMES or _is_ours(origin))
+        except Malformed as error:
+            return self.reject(f"unreadable log record ({error})")
+        if (
+            not (event_name or speaks_of_ai)
+            or not _is_valid(trace_id, TRACE_ID_SIZE)
+            or not _is_valid(span_id, SPAN_ID_SIZE)
+        ):
+            return None
+        if not self._keeps_id(trace_id):
+            self._sampled_out += 1
+        elif own:
+            self._own += 1
+        else:
+            self._logs.append(KeptLog(trace_id, span_id, raw, origin))
+        return None
+
+
+def _is_ours(origin: Origin) -> bool:
+    return origin.decoded[1].name == SCOPE_NAME
+
+
+def _is_valid(written: bytes, size: int) -> bool:
+    return len(written) == size and any(written)
+
+
+def _fault_of(raw: bytes, trace_id: bytes, span_id: bytes) -> str | None:
+    if len(trace_id) != TRACE_ID_SIZE:
+        return "a log record in a request of traces" if raw.startswith(_LOG_TAGS) else "trace id is not of 16 bytes"
+    if not any(trace_id):
+        return "trace id is all zero"
+    if len(span_id) != SPAN_ID_SIZE:
+        return "span id is not of 8 bytes"
+    return None if any(span_id) else "span id is all zero"
