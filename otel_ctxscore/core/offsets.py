@@ -16,7 +16,7 @@ from otel_ctxscore.core.receipts import Outcome, Receipt
 class PartitionLedger:
     """Offsets handed out under one assignment of a partition, and what became of them.
 
-    `position` is the first offset of the assignment. Offsets up to and including `watermark` were handed out before,
+    `position` is the first offset of the assignment; all below it is done with. Offsets up to and including `watermark` were handed out before,
     perhaps by a process that died: what is read again there may be a repeat.
     """
 
@@ -34,7 +34,8 @@ class PartitionLedger:
     def take(self, offset: int, now: float) -> Receipt | None:
         """A receipt for the record at `offset`, read at `now`; None where the record is done with already (it was
         read again because an older one failed). Offsets come in ascending order but for such a rewind."""
-        if offset in self._settled_above or (offset in self._open and offset not in self._failed):
+        done = offset < self.position or offset in self._settled_above
+        if done or (offset in self._open and offset not in self._failed):
             return None
         self._failed.discard(offset)
         if offset not in self._open:
