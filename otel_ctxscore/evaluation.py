@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import (
     Evaluation,
     JudgedBy,
@@ -25,7 +26,7 @@ from otel_ctxscore.core.model import (
     first_reason,
 )
 from otel_ctxscore.core.version import evaluator_version
-from otel_ctxscore.ports import AnyScorer, AskingScorer, Asks, ConfigError, HasRelatives, Judge, JudgeError, Scorer
+from otel_ctxscore.ports import AnyScorer, AskingScorer, Asks, HasRelatives, Judge, JudgeError, Scorer
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,91 @@
+"""Reading a rubric's reply: a word that was offered or a number in 0..1, and nothing else.
+
+A word is compared whole: `irrelevant` holds `relevant`, and an explanation may speak of every label there is.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from otel_ctxscore.core.json_in_text import answers
+from otel_ctxscore.core.model import Reason
+from otel_ctxscore.ports import JudgeError
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)", re.ASCII)
+_FIRST_CLAUSE = re.compile(r"\s*(?:label\s*[:=])?\s*([^.;\n]*)(?:[.;\n]|\Z)", re.IGNORECASE)
+_NEGATIONS = ("ir", "un", "in", "im", "non", "non-", "non ", "not-")
+_MARKS = "\"'`* "
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a reply says: a ratio in 0..1, by which label where labels were offered."""
+
+    ratio: float
+    label: str | None = None
+    note: str = ""
+
+
+def read_reply(reply: str, labels: Mapping[str, float], material: Iterable[str] = ()) -> Answer:
+    """The answer in a reply: a JSON object with `label` or `score`, fenced or with prose around it, or the bare word
+    or number. What stands in `material`, the quoted texts, is no answer. Raises JudgeError, whose detail says what
+    was wrong and quotes nothing of the reply."""
+    answer = _object(reply, "label" if labels else "score", material)
+    note = answer.get("note")
+    note = note if isinstance(note, str) else ""
+    if not labels:
+        return Answer(_score(answer["score"]), note=note)
+    word = _label(answer["label"], list(labels))
+    if word is None:
+        raise _unreadable(f"label must be one of {', '.join(labels)}")
+    return Answer(float(labels[word]), word, note)
+
+
+def _object(reply: str, key: str, material: Iterable[str]) -> dict[str, object]:
+    """The one answer, as an object."""
+    found = answers(reply, lambda value: isinstance(value, dict) and key in value, (key,), material)
+    if found.cut:
+        raise JudgeError(Reason.JUDGE_TRUNCATED, "the reply ended inside the JSON")
+    first = found.values[0] if found.values else None
+    if any(value[key] != first[key] for value in found.values if first):
+        raise _unreadable(f"the reply held more than one {key} and they differ")
+    if first is not None:
+        return dict(first)
+    if found.quoted or "{" in reply:
+        raise _unreadable(f"the reply held no JSON object with {key} of its own")
+    return {key: reply.removeprefix("\ufeff").strip().strip(_MARKS)}
+
+
+def _label(given: object, offered: Sequence[str]) -> str | None:
+    """The offered word that the first clause is, or that it negates (`not relevant` for `irrelevant`)."""
+    clause = _FIRST_CLAUSE.match(given) if isinstance(given, str) else None
+    if clause is None:
+        return None
+    words = {_plain(word): word for word in offered}
+    said = _plain(clause[1].strip(_MARKS))
+    positive = said.removeprefix("not ")
+    if said in words or positive == said or positive not in words:
+        return words.get(said)
+    opposite = [words[prefix + positive] for prefix in _NEGATIONS if prefix + positive in words]
+    return opposite[0] if len(opposite) == 1 else None
+
+
+def _plain(word: str) -> str:
+    return " ".join(word.casefold().split())
+
+
+def _score(given: object) -> float:
+    """A number in 0..1, quoted or not. True, `8/10` and `0,8` are none."""
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    quoted = isinstance(given, str) and _NUMBER.fullmatch(given.strip())
+    number = float(str(given)) if is_number or quoted else math.nan
+    if not 0 <= number <= 1:
+        raise _unreadable("score must be a number from 0 to 1")
+    return number
+
+
+def _unreadable(why: str) -> JudgeError:
+    return JudgeError(Reason.JUDGE_UNREADABLE, why)
