@@ -42,7 +42,7 @@ def parent_of(written: bytes, span_id: bytes) -> bytes:
 
 def number_of(value: float) -> float | None:
     """A double; None for NaN, which JavaScript's exporter writes as null in JSON: both encodings read the same."""
-    return value if value == value else None  # noqa: PLR0124 -- only NaN differs from itself
+    return value if value == value else None
 
 
 def deeper(depth: int) -> int:
