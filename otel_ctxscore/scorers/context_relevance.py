@@ -148,8 +148,9 @@ class ContextRelevance:
                 f"less {parts.usage_penalty:.3g} for high but unused (position {where}; {rates.unused_high:g} each)"
             )
         if parts.missing_penalty is not None and judgement.missing:
+            pieces = "piece" if len(judgement.missing) == 1 else "pieces"
             terms.append(
-                f"less {parts.missing_penalty:.3g} for {len(judgement.missing)} missing pieces "
+                f"less {parts.missing_penalty:.3g} for {len(judgement.missing)} missing {pieces} "
                 f"({rates.missing_per_item:g} each, at most {rates.max_missing:g})"
             )
         derived = " Levels are derived from probabilities; missing information was not judged." if self.derived else ""
