@@ -1,0 +1,123 @@
+"""The SDK's OTLP exporters, as the configuration or the standard environment variables ask for them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from opentelemetry.sdk._logs.export import LogRecordExporter
+from opentelemetry.sdk.trace.export import SpanExporter
+
+from otel_ctxscore.config import secret
+from otel_ctxscore.config.model import ClientTls, OtlpSink
+from otel_ctxscore.core.errors import ConfigError
+
+_log = logging.getLogger(__name__)
+
+TIMEOUT = 10
+"""Seconds an export may take, with the exporter's own retries; what lasts longer is the batcher's to try again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exporters:
+    """Where spans and log events go; None for what is not sent."""
+
+    spans: SpanExporter | None
+    logs: LogRecordExporter | None
+
+
+def configured(section: OtlpSink) -> Exporters:
+    """Exporters for `sinks.otlp`."""
+    make = _grpc if section.protocol == "grpc" else _http
+    headers = {name: secret(value) or "" for name, value in section.headers.items()}
+    try:
+        spans, logs = make(section.endpoint, headers, section.tls)
+    except OSError as error:
+        raise ConfigError(f"sinks.otlp.tls: {error}") from None
+    wants_logs = section.logs or section.placement == "log"
+    return Exporters(spans() if section.placement != "log" else None, logs() if wants_logs else None)
+
+
+def from_environment(environ: Mapping[str, str]) -> Exporters | None:
+    """Exporters as OTEL_EXPORTER_OTLP_* name them, read by the SDK itself; None where no endpoint is set.
+
+    Without a protocol it is gRPC, as in OpenTelemetry's own Python set-up, but HTTP where the port is 4318.
+    """
+    endpoint = environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or environ.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+    if not endpoint or environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return None
+    wanted = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
+    protocol = wanted or ("http/protobuf" if urlsplit(endpoint).port == 4318 else "grpc")
+    match protocol:
+        case "grpc":
+            from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as Grpc
+
+            return Exporters(Grpc(), None)
+        case "http/protobuf":
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as Http
+
+            return Exporters(Http(session=_session()), None)
+    raise ConfigError(f"OTEL_EXPORTER_OTLP_PROTOCOL: {protocol} is not known; use grpc or http/protobuf")
+
+
+def signal_url(endpoint: str, signal: str) -> str:
+    """The URL of a signal (`traces`, `logs`): an endpoint without a path gets `/v1/SIGNAL`, one with a path is taken
+    as it is, save that its own `/v1/traces` becomes `/v1/logs` for logs."""
+    parts = urlsplit(endpoint)
+    path = f"/v1/{signal}" if parts.path in ("", "/") else parts.path
+    if path.endswith("/v1/traces"):
+        path = f"{path.removesuffix('traces')}{signal}"
+    return urlunsplit(parts._replace(path=path))
+
+
+def _grpc(endpoint: str, headers: Mapping[str, str], tls: ClientTls | None) -> tuple[Any, Any]:
+    import grpc
+    from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter
+    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+
+    common: dict[str, Any] = {
+        "endpoint": endpoint,
+        "insecure": tls is None and not endpoint.startswith("https://"),
+        "headers": {name.lower(): value for name, value in headers.items()},
+        "timeout": TIMEOUT,
+    }
+    if tls is not None:
+        read = {name: path.read_bytes() if path else None for name, path in tls}
+        common["credentials"] = grpc.ssl_channel_credentials(read["ca"], read["key"], read["cert"])
+    return lambda: OTLPSpanExporter(**common), lambda: OTLPLogExporter(**common)
+
+
+def _http(endpoint: str, headers: Mapping[str, str], tls: ClientTls | None) -> tuple[Any, Any]:
+    from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    common: dict[str, Any] = {"headers": dict(headers), "timeout": TIMEOUT}
+    if tls is not None:
+        named = {"certificate_file": tls.ca, "client_key_file": tls.key, "client_certificate_file": tls.cert}
+        for path in filter(None, named.values()):
+            path.open().close()  # the exporter would find out at the first export
+        common |= {name: str(path) if path else None for name, path in named.items()}
+
+    def spans() -> SpanExporter:
+        return OTLPSpanExporter(signal_url(endpoint, "traces"), session=_session(), **common)
+
+    def logs() -> LogRecordExporter:
+        return OTLPLogExporter(signal_url(endpoint, "logs"), session=_session(), **common)
+
+    return spans, logs
+
+
+def _session() -> Any:
+    """A session in which a redirect is a failure: the exporter does not follow it and would call it a success."""
+    import requests
+
+    def refuse_redirect(response: Any, **_: Any) -> None:
+        if 300 <= response.status_code < 400:
+            raise requests.HTTPError(f"{response.url} redirects to {response.headers.get('location')}")
+
+    session = requests.Session()
+    session.hooks["response"].append(refuse_redirect)
+    return session
