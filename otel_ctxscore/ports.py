@@ -50,6 +50,16 @@ class Line(Protocol):
         """Return once a delivery would be taken."""
 
 
+class IntakeCounts(Protocol):
+    """Where a receiver counts what it hears, under its own source's name."""
+
+    def counted(self, result: str, n: int) -> None:
+        """`n` spans: `kept`, `sampled_out`, `invalid` or `own`."""
+
+    def request(self, result: str) -> None:
+        """A request: `ok`, `partial`, `full`, `too_large`, `malformed`, `unsupported` or `unauthenticated`."""
+
+
 @runtime_checkable
 class Source(Protocol):
     """Where spans come from."""
