@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 MAX_WALKING = 1024
 """Traces that are read, judged or emitted at the same time, at most. What is due beyond that waits assembled."""
+RELIEVED = 100
+"""Traces that are closed at once where a source may wait no longer."""
 PAUSE = 1.0
 """Seconds that a source is asked to wait while the line is full."""
 MENDED_BY_LATE_SPANS = frozenset(
@@ -101,6 +103,14 @@ class Pipeline:
 
     async def room(self) -> None:
         await self._roomy.wait()
+
+    def relieve(self) -> None:
+        self.assembler.close_oldest(RELIEVED)
+        self._poke.set()
+
+    def give_up(self, owner: object) -> None:
+        for receipt in self.assembler.give_up(owner):
+            receipt.settle(Outcome.FAILED)
 
     def _blocked(self) -> bool:
         return len(self._walking) >= self._slots and self.assembler.full
@@ -182,7 +192,7 @@ class Pipeline:
             outcome = Outcome.DONE  # reading it again would only fail again
         finally:
             if settles:
-                for receipt in assembled.receipts:
+                for receipt in self.assembler.release(assembled, again=outcome is Outcome.FAILED):
                     receipt.settle(outcome)
 
     async def _extract(self, assembled: Assembled) -> Extraction:

@@ -49,6 +49,12 @@ class Line(Protocol):
     async def room(self) -> None:
         """Return once a delivery would be taken."""
 
+    def relieve(self) -> None:
+        """Close the oldest open traces, by name: their source may wait for them no longer."""
+
+    def give_up(self, owner: object) -> None:
+        """Drop the open traces that hold a receipt of this owner: what it delivered is read again elsewhere."""
+
 
 class IntakeCounts(Protocol):
     """Where a receiver counts what it hears, under its own source's name."""

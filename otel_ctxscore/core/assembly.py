@@ -77,6 +77,7 @@ class TraceAssembler:
         self._open: dict[bytes, Assembled] = {}
         self._parked: dict[bytes, Assembled] = {}
         self._evicted: list[Assembled] = []
+        self._leaving: dict[bytes, Assembled] = {}
         self._closed: OrderedDict[bytes, float] = OrderedDict()
         # One entry a trace that counts, (when, id) with `when` == its `scheduled`; older entries are passed over.
         self._heap: list[tuple[float, bytes]] = []
@@ -104,19 +105,23 @@ class TraceAssembler:
         return min((trace.first for trace in fronts if trace is not None), default=None)
 
     def add(self, delivery: Delivery, now: float) -> Added:
-        """Take a delivery. Each trace that keeps something of it holds its receipt once."""
+        """Take a delivery. Each trace that it bears on holds its receipt once, also where it brings nothing new: the
+        source may have read again what a trace still waits with."""
         kept = late = duplicate = 0
         for span in delivery.spans:
             trace = self._trace(span.trace_id, now)
             if trace is None:
                 late += 1
+                self._hold(self._leaving.get(span.trace_id), delivery)
                 continue
+            self._hold(trace, delivery)
             known = trace.spans.get(span.span_id)
             kept, duplicate = (kept + 1, duplicate) if known is None else (kept, duplicate + 1)
             if self._take_span(trace, span, known):
                 self._touch(trace, delivery, now)
         for log in delivery.logs:
             trace = self._trace(log.trace_id, now)
+            self._hold(trace or self._leaving.get(log.trace_id), delivery)
             if trace is not None and self._take_log(trace, log):
                 self._touch(trace, delivery, now)
         while self._beyond_caps():
@@ -124,7 +129,7 @@ class TraceAssembler:
         return Added(kept, late, duplicate)
 
     def due(self, now: float) -> list[Assembled]:
-        """The traces that are complete by now. Whoever takes one settles its receipts, or parks it."""
+        """The traces that are complete by now. Whoever takes one has to `release` or `park` it."""
         taken, self._evicted, self._evicted_bytes = self._evicted, [], 0
         while self._heap and self._heap[0][0] <= now:
             when, trace_id = heapq.heappop(self._heap)
@@ -153,6 +158,7 @@ class TraceAssembler:
         if trace.wait_until is None:
             trace.wait_until = now + self.limits.late_window
         self._closed.pop(trace.trace_id, None)
+        self._leaving.pop(trace.trace_id, None)
         self._parked[trace.trace_id] = trace
         self._held_bytes += trace.size
         self._schedule(trace, trace.wait_until)
@@ -160,12 +166,29 @@ class TraceAssembler:
             self._evict_one()
 
     def drain(self, now: float) -> list[Assembled]:
-        """Close everything that is held, for good."""
+        """Close everything that is held, for good; to be released like what is due."""
         taken, self._evicted, self._evicted_bytes = self._evicted, [], 0
         for trace in [*self._parked.values(), *self._open.values()]:
             taken.append(self._close(trace, Closed.DRAINED, now))
             trace.final = True
         return taken
+
+    def release(self, trace: Assembled, *, again: bool = False) -> list[Receipt]:
+        """The receipts of a trace that has left, to be settled now. With `again` its id is forgotten, for its spans
+        will be delivered once more."""
+        self._leaving.pop(trace.trace_id, None)
+        if again:
+            self._closed.pop(trace.trace_id, None)
+        return trace.receipts
+
+    def give_up(self, owner: object) -> list[Receipt]:
+        """Drop what is held and has a receipt of this owner; the receipts that are to be settled as failed."""
+        dropped: list[Receipt] = []
+        for trace in [*self._parked.values(), *self._open.values()]:
+            if any(receipt.owner is owner for receipt in trace.receipts):
+                self._close(trace, Closed.EVICTED, trace.last)
+                dropped += self.release(trace, again=True)
+        return dropped
 
     def close_oldest(self, count: int) -> None:
         """Evict the oldest traces, for a source that may not wait for them any longer."""
@@ -205,13 +228,15 @@ class TraceAssembler:
         trace.size += size
         self._held_bytes += size
 
-    def _touch(self, trace: Assembled, delivery: Delivery, now: float) -> None:
-        """Note that something came: the trace holds the receipt and waits anew."""
-        trace.last = now
-        trace.redelivered = trace.redelivered or delivery.redelivered
-        if not trace.receipts or trace.receipts[-1] is not delivery.receipt:
+    def _hold(self, trace: Assembled | None, delivery: Delivery) -> None:
+        if trace is not None and (not trace.receipts or trace.receipts[-1] is not delivery.receipt):
             delivery.receipt.hold()
             trace.receipts.append(delivery.receipt)
+
+    def _touch(self, trace: Assembled, delivery: Delivery, now: float) -> None:
+        """Note that something new came: the trace waits anew."""
+        trace.last = now
+        trace.redelivered = trace.redelivered or delivery.redelivered
         if self._parked.pop(trace.trace_id, None) is not None:
             self._open[trace.trace_id] = trace
             trace.parked = None
@@ -242,6 +267,7 @@ class TraceAssembler:
         trace.scheduled = math.inf
         trace.closed = trace.closed if waited and trace.closed is not None else why
         trace.final = waited or (trace.wait_until is not None and now >= trace.wait_until)
+        self._leaving[trace.trace_id] = trace
         self._remember(trace.trace_id, now)
         return trace
 

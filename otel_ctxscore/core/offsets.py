@@ -16,8 +16,8 @@ from otel_ctxscore.core.receipts import Outcome, Receipt
 class PartitionLedger:
     """Offsets handed out under one assignment of a partition, and what became of them.
 
-    `position` is the first offset of the assignment; all below it is done with. Offsets up to and including `watermark` were handed out before,
-    perhaps by a process that died: what is read again there may be a repeat.
+    `position` is the first offset of the assignment; all below it is done with. Offsets up to and including
+    `watermark` were handed out before, perhaps by a process that died: what is read again there may be a repeat.
     """
 
     position: int
@@ -42,7 +42,11 @@ class PartitionLedger:
             heapq.heappush(self._lowest, offset)
         self._open[offset] = now
         self._next = max(self._next, offset + 1)
-        return Receipt(lambda outcome: self._settle(offset, outcome))
+        return Receipt(lambda outcome: self._settle(offset, outcome), owner=self)
+
+    def pass_over(self, offset: int) -> None:
+        """The record at `offset` holds nothing: it is done with as soon as it is read."""
+        self._next = max(self._next, offset + 1)
 
     def redelivers(self, offset: int) -> bool:
         """Whether this record was handed out before."""

@@ -25,13 +25,14 @@ class Receipt:
 
     The receipt is born with one hold, the source's own, which the source settles after it has handed the
     delivery over. Without that hold a trace that finishes at once would settle a delivery that is still being
-    taken in.
+    taken in. `owner` stands for what the delivery came from, such as one assignment of a partition.
     """
 
-    __slots__ = ("_holds", "_settled", "_worst")
+    __slots__ = ("_holds", "_settled", "_worst", "owner")
 
-    def __init__(self, settled: Callable[[Outcome], None] | None = None) -> None:
+    def __init__(self, settled: Callable[[Outcome], None] | None = None, owner: object = None) -> None:
         self._settled = settled
+        self.owner = owner
         self._holds = 1
         self._worst = Outcome.DONE
 

@@ -69,7 +69,7 @@ def test_a_trace_that_never_rests_closes_at_max_age() -> None:
 def test_late_spans_are_counted_and_open_no_trace() -> None:
     line = assembler()
     line.add(delivery(span(1, 1, root=True)), 0)
-    line.due(10)
+    line.release(line.due(10)[0])
     late = delivery(span(1, 2))
     assert line.add(late, 12) == Added(late=1)
     assert line.open_traces == 0
@@ -85,17 +85,42 @@ def test_duplicates_merge_and_the_fuller_one_wins() -> None:
     assert line.add(delivery(span(1, 1, raw=b"xxx")), 1) == Added(duplicate=1)
     (trace,) = line.due(121)
     assert [s.raw for s in trace.spans.values()] == [b"xxx"]
-    assert len(trace.receipts) == 2, "a copy that changed nothing is not waited for; one that did is"
 
 
-def test_equal_copies_leave_their_receipt_alone() -> None:
+def test_equal_copies_postpone_nothing_but_wait_with_the_first() -> None:
     line = assembler()
     line.add(delivery(span(1, 1)), 0)
-    again = delivery(span(1, 1))
+    again, late = delivery(span(1, 1)), delivery(span(1, 2))
     line.add(again, 5)
     again.receipt.settle()
+    (trace,) = line.due(120)
+    assert closings([trace]) == [(1, "idle", 1)]
+    line.add(late, 121)
+    late.receipt.settle()
+    assert again.receipt.open, "read again by its source, it must not be committed before the trace is done with"
+    assert late.receipt.open, "the same for what comes while the trace is judged"
+    for receipt in line.release(trace)[1:]:
+        receipt.settle()
     assert not again.receipt.open
-    assert closings(line.due(120)) == [(1, "idle", 1)], "nor do they postpone anything"
+    assert not late.receipt.open
+
+
+def test_a_failed_trace_is_put_together_again_when_its_spans_come_once_more() -> None:
+    line = assembler()
+    line.add(delivery(span(1, 1, root=True)), 0)
+    (trace,) = line.due(10)
+    line.release(trace, again=True)
+    assert line.add(delivery(span(1, 1, root=True)), 20) == Added(kept=1)
+
+
+def test_what_an_owner_delivered_can_be_given_up() -> None:
+    line = assembler()
+    owner = object()
+    line.add(Delivery([span(1, 1), span(2, 1)], Receipt(owner=owner)), 0)
+    line.add(delivery(span(3, 1)), 0)
+    assert len(line.give_up(owner)) == 2
+    assert closings(line.due(120)) == [(3, "idle", 1)]
+    assert line.add(delivery(span(1, 1)), 121) == Added(kept=1)
 
 
 def test_log_records_lie_beside_the_spans() -> None:
@@ -202,7 +227,7 @@ class Assembly(RuleBasedStateMachine):
         assert isinstance(trace.closed, Closed)
         assert len(trace.receipts) == len({id(r) for r in trace.receipts})
         self.left += len(trace.spans)
-        for receipt in trace.receipts:
+        for receipt in self.line.release(trace):
             receipt.settle()
 
     @invariant()

@@ -1,0 +1,1 @@
+"""Kafka: the source, the dead letters and the sink, all on aiokafka."""

@@ -1,0 +1,87 @@
+"""How this service talks to brokers: the connection settings that every aiokafka client takes."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiokafka.abc import AbstractTokenProvider
+
+from otel_ctxscore.config import secret
+from otel_ctxscore.config.model import KafkaSecurity
+from otel_ctxscore.core.errors import ConfigError
+
+REFRESH_SHARE = 0.8
+"""A token is asked for anew after this share of its lifetime."""
+
+
+class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
+    """OAuth tokens from a function of the user's own, kept until most of their lifetime is over.
+
+    `fetch` is async and returns (token, lifetime in seconds), or the token alone, which is then never kept.
+    """
+
+    def __init__(self, fetch: Callable[[], Awaitable[object]], clock: Callable[[], float] = time.monotonic) -> None:
+        self._fetch = fetch
+        self._clock = clock
+        self._token = ""
+        self._until = float("-inf")
+
+    async def token(self) -> str:
+        now = self._clock()
+        if now >= self._until:
+            given = await self._fetch()
+            token, lifetime = given if isinstance(given, tuple) else (given, 0)
+            self._token, self._until = str(token), now + float(lifetime) * REFRESH_SHARE
+        return self._token
+
+
+def connection(brokers: list[str], security: KafkaSecurity) -> dict[str, Any]:
+    """The keyword arguments of an aiokafka client for these brokers. Raises ConfigError."""
+    chosen: dict[str, Any] = {"bootstrap_servers": brokers, "security_protocol": security.protocol}
+    if security.protocol in ("SSL", "SASL_SSL"):
+        chosen["ssl_context"] = _tls(security)
+    if security.protocol.startswith("SASL"):
+        chosen |= _sasl(security)
+    return chosen
+
+
+def _tls(security: KafkaSecurity) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=security.ca)
+        if security.cert is not None:
+            context.load_cert_chain(security.cert, security.key)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"kafka security: a certificate cannot be used: {error}") from None
+    return context
+
+
+def _sasl(security: KafkaSecurity) -> dict[str, Any]:
+    if security.mechanism is None:
+        raise ConfigError(f"kafka security.mechanism: is needed with protocol {security.protocol}")
+    if security.mechanism == "OAUTHBEARER":
+        if security.token is None:
+            raise ConfigError("kafka security.token: is needed with mechanism OAUTHBEARER")
+        return {"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": TokenProvider(_function(security.token))}
+    if security.username is None or security.password is None:
+        raise ConfigError(f"kafka security: username and password are needed with mechanism {security.mechanism}")
+    return {
+        "sasl_mechanism": security.mechanism,
+        "sasl_plain_username": security.username,
+        "sasl_plain_password": secret(security.password),
+    }
+
+
+def _function(code: str) -> Callable[[], Awaitable[object]]:
+    module, _, name = code.partition(":")
+    try:
+        found: Callable[[], Awaitable[object]] = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"kafka security.token: {code} cannot be imported: {error}") from None
+    if not inspect.iscoroutinefunction(found):
+        raise ConfigError(f"kafka security.token: {code} is not an async function")
+    return found

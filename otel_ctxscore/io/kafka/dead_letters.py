@@ -1,0 +1,117 @@
+"""Where records go that can never be read: a topic or a file, with where they stood and why."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from aiokafka import AIOKafkaProducer
+
+from otel_ctxscore.io.kafka.records import Headers
+
+PREFIX = "ctxscore."
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that could not be read, as it was, with the reason."""
+
+    topic: str
+    partition: int
+    offset: int
+    error: str
+    key: bytes | None
+    value: bytes
+    headers: Headers = ()
+
+
+class DeadLetters(Protocol):
+    """Takes dead letters. `put` returns when the letter is safe."""
+
+    async def put(self, letter: DeadLetter) -> None: ...
+    async def close(self) -> None: ...
+
+
+class DeadLetterTopic:
+    """A topic: the record as it was, with `ctxscore.topic`, `.partition`, `.offset` and `.error` as further headers."""
+
+    def __init__(self, topic: str, connection: dict[str, Any]) -> None:
+        self._topic = topic
+        self._connection = connection
+        self._producer: AIOKafkaProducer | None = None
+
+    async def put(self, letter: DeadLetter) -> None:
+        if self._producer is None:
+            self._producer = AIOKafkaProducer(**self._connection, acks="all", max_request_size=1 << 30)
+            await self._producer.start()
+        added = [
+            (f"{PREFIX}{name}", str(getattr(letter, name)).encode())
+            for name in ("topic", "partition", "offset", "error")
+        ]
+        headers = [*letter.headers, *added]
+        await self._producer.send_and_wait(self._topic, letter.value, key=letter.key, headers=headers)
+
+    async def close(self) -> None:
+        if self._producer is not None:
+            await self._producer.stop()
+
+
+class DeadLetterFile:
+    """A file of JSON lines; bytes are base64."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def put(self, letter: DeadLetter) -> None:
+        await asyncio.to_thread(self._append, json.dumps(to_json(letter)) + "\n")
+
+    def _append(self, line: str) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(line)
+
+    async def close(self) -> None:
+        return None
+
+
+def to_json(letter: DeadLetter) -> dict[str, Any]:
+    """The letter as a JSON object."""
+    return {
+        "topic": letter.topic,
+        "partition": letter.partition,
+        "offset": letter.offset,
+        "error": letter.error,
+        "key": _text(letter.key),
+        "value": _text(letter.value),
+        "headers": [[name, _text(value)] for name, value in letter.headers],
+    }
+
+
+def read_file(path: Path) -> Iterator[DeadLetter]:
+    """The letters of a file. Raises ValueError with the line number for a line that is none."""
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield _letter(json.loads(line))
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(f"{path}:{number}: is no dead letter: {error!r}") from None
+
+
+def _letter(raw: dict[str, Any]) -> DeadLetter:
+    return DeadLetter(
+        str(raw["topic"]),
+        int(raw["partition"]),
+        int(raw["offset"]),
+        str(raw["error"]),
+        None if raw["key"] is None else base64.b64decode(raw["key"]),
+        base64.b64decode(raw["value"]),
+        [(str(name), base64.b64decode(value)) for name, value in raw["headers"]],
+    )
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else base64.b64encode(value).decode("ascii")
