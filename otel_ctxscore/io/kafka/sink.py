@@ -1,0 +1,80 @@
+"""Evaluations as OTLP to a topic, keyed by trace id as the Collector keys traces."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, Literal
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+
+from otel_ctxscore.config import model as cfg
+from otel_ctxscore.core.model import Evaluation
+from otel_ctxscore.io.kafka.client import connection
+from otel_ctxscore.io.spans import evaluation_spans
+from otel_ctxscore.ports import SinkError
+
+log = logging.getLogger(__name__)
+
+PAUSES = (0.5, 30.0)
+"""Seconds between tries while the brokers do not take a record: from, and to at most."""
+
+
+class KafkaSink:
+    """One record an evaluation: an OTLP request with its spans, key = the 32 hex digits of the trace id.
+
+    An outage of the brokers is waited for, as long as the service lives.
+    """
+
+    name = "kafka"
+
+    def __init__(
+        self, section: cfg.KafkaSink, *, placement: Literal["child", "linked"] = "child", content: bool = False
+    ) -> None:
+        self._topic = section.topic
+        self._connection: dict[str, Any] = connection(section.brokers, section.security)
+        self._placement = placement
+        self._content = content
+        self._producer: AIOKafkaProducer | None = None
+        self._starting = asyncio.Lock()
+
+    async def emit(self, evaluation: Evaluation) -> None:
+        spans = evaluation_spans(evaluation, placement=self._placement, content=self._content)
+        if not spans:
+            return
+        value: bytes = encode_spans(spans).SerializeToString()
+        key = (evaluation.run.trace_id or "").encode()
+        pause = PAUSES[0]
+        while not await self._sent(key, value):
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, PAUSES[1])
+
+    async def _sent(self, key: bytes, value: bytes) -> bool:
+        """Whether the brokers have the record. Raises SinkError for one that they will never take."""
+        try:
+            producer = await self._started()
+            await producer.send_and_wait(self._topic, value, key=key)
+        except MessageSizeTooLargeError as error:
+            raise SinkError(f"topic {self._topic} takes no record of {len(value)} bytes: {error}") from None
+        except (KafkaError, OSError) as error:
+            log.warning("kafka sink: %s: %s", type(error).__name__, error)
+            return False
+        return True
+
+    async def _started(self) -> AIOKafkaProducer:
+        async with self._starting:
+            if self._producer is None:
+                producer = AIOKafkaProducer(**self._connection, acks="all", enable_idempotence=False)
+                try:
+                    await producer.start()
+                except BaseException:
+                    await producer.stop()
+                    raise
+                self._producer = producer
+            return self._producer
+
+    async def close(self) -> None:
+        if self._producer is not None:
+            await self._producer.stop()
