@@ -21,7 +21,7 @@ from otel_ctxscore.core.model import JudgedBy, RagRun, Reason, Score, first_reas
 from otel_ctxscore.core.version import evaluator_version
 from otel_ctxscore.scorers import explanation, numbers
 from otel_ctxscore.scorers.grounds import cut_list, no_response
-from otel_ctxscore.scorers.rubric_reply import read_reply
+from otel_ctxscore.scorers.rubric_reply import plain, read_reply
 
 PARTS = frozenset({"query", "contexts", "response"})
 BUILT_IN = ("faithfulness", "answer_relevancy")
@@ -53,8 +53,10 @@ class Rubric:
         if not self.text.strip():
             raise ValueError("there is no text below the front matter")
         for word, value in self.labels.items():
-            if isinstance(value, bool) or not 0 <= value <= 1:
+            if not 0 <= value <= 1:
                 raise ValueError(f"labels: {word} must be worth a number in 0..1, not {value!r}")
+        if len(self.labels) == 1 or len({plain(word) for word in self.labels}) != len(self.labels):
+            raise ValueError("labels must be at least two words, of which no two are alike but for case and space")
 
     @classmethod
     def load(cls, name_or_path: str | Path, *, quote: bool = False) -> Rubric:
@@ -64,7 +66,7 @@ class Rubric:
         try:
             path = files(__package__) / "rubrics" / f"{name_or_path}.md" if built_in else Path(name_or_path)
             return replace(_parsed(path.read_text(encoding="utf-8")), quote=quote)
-        except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
+        except (OSError, ValueError, yaml.YAMLError) as error:
             raise ConfigError(f"rubric {name_or_path}: {' '.join(str(error).split())}") from error
 
     @property
@@ -149,19 +151,26 @@ def _parsed(source: str) -> Rubric:
     found = _FRONT_MATTER.match(source.replace("\r\n", "\n").removeprefix("\ufeff"))
     if found is None:
         raise ValueError("it must begin with front matter between two lines of ---")
-    head: Any = yaml.safe_load(found[1])
-    if not isinstance(head, dict) or not isinstance(head.get("name"), str):
+    head: Any = yaml.load(found[1], yaml.BaseLoader)  # noqa: S506 -- all scalars stay text: `yes` is a fine label
+    if not isinstance(head, dict) or not head.get("name") or not isinstance(head["name"], str):
         raise ValueError("the front matter must have a name")
-    if unknown := sorted(str(key) for key in head.keys() - _KEYS):
+    if unknown := sorted(head.keys() - _KEYS):
         raise ValueError(f"{', '.join(unknown)}: there is only {', '.join(sorted(_KEYS))}")
-    labels = head.get("labels") or {}
-    if not isinstance(labels, dict) or len(labels) == 1:
-        raise ValueError("labels must map at least two words to values")
+    labels, needs = head.get("labels", {}), head.get("needs", sorted(PARTS))
+    if not isinstance(labels, dict) or not isinstance(needs, list):
+        raise ValueError("labels must map words to values, and needs must be a list")
     return Rubric(
         head["name"],
         found[2].strip(),
         rubric_version=str(head.get("version", 1)),
-        needs=frozenset(head.get("needs", PARTS)),
-        labels={str(word): value for word, value in labels.items()},
-        scale=head.get("scale", 1),
+        needs=frozenset(str(part) for part in needs),
+        labels={word: _number(f"labels: {word}", value) for word, value in labels.items()},
+        scale=_number("scale", head.get("scale", "1")),
     )
+
+
+def _number(key: str, text: object) -> float:
+    try:
+        return float(str(text))
+    except ValueError:
+        raise ValueError(f"{key} must be a number, not {text!r}") from None

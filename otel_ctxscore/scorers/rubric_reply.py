@@ -64,8 +64,8 @@ def _label(given: object, offered: Sequence[str]) -> str | None:
     clause = _FIRST_CLAUSE.match(given) if isinstance(given, str) else None
     if clause is None:
         return None
-    words = {_plain(word): word for word in offered}
-    said = _plain(clause[1].strip(_MARKS))
+    words = {plain(word): word for word in offered}
+    said = plain(clause[1].strip(_MARKS))
     positive = said.removeprefix("not ")
     if said in words or positive == said or positive not in words:
         return words.get(said)
@@ -73,7 +73,8 @@ def _label(given: object, offered: Sequence[str]) -> str | None:
     return opposite[0] if len(opposite) == 1 else None
 
 
-def _plain(word: str) -> str:
+def plain(word: str) -> str:
+    """The word as labels are compared: without case and outer or doubled space."""
     return " ".join(word.casefold().split())
 
 
