@@ -74,7 +74,7 @@ def _member(body: bytes, window: int, left: int, limit: int) -> tuple[bytes, byt
     stream = isal_zlib.decompressobj(wbits=window)
     try:
         inflated: bytes = stream.decompress(body, left + 1)
-    except isal_zlib.error:
+    except isal_zlib.error:  # type: ignore[misc]  # its stub declares an instance
         raise BadEncoding("the compressed body is broken") from None
     if len(inflated) > left:
         raise TooLarge(limit)

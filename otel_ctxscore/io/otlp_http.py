@@ -1,0 +1,160 @@
+"""OTLP over HTTP: POST /v1/traces and /v1/logs, protobuf and JSON. Answers: https://opentelemetry.io/docs/specs/otlp."""
+
+from __future__ import annotations
+
+import math
+import ssl
+from pathlib import Path
+
+import msgspec
+from aiohttp import web
+from google.rpc import code_pb2, status_pb2
+
+from otel_ctxscore.config.model import Tls
+from otel_ctxscore.core.codec import Encoding, Malformed, Taken
+from otel_ctxscore.io.inflate import BadEncoding, TooLarge, UnknownEncoding
+from otel_ctxscore.io.otlp_intake import BearerToken, OtlpIntake, Signal, export_response, split_address
+from otel_ctxscore.ports import ConfigError, Full, IntakeCounts, Line
+
+_PROTOBUF, _JSON = "application/x-protobuf", "application/json"
+_ENCODINGS: dict[str, Encoding] = {_PROTOBUF: "proto", _JSON: "json"}
+_SIGNALS: dict[str, Signal] = {"/v1/traces": "traces", "/v1/logs": "logs"}
+_HINT = "OTLP/HTTP takes POST /v1/traces and POST /v1/logs"
+_GRACE = 5.0
+"""Seconds that requests in work have when the receiver stops."""
+
+
+class OtlpHttp:
+    """Receives spans and logs over HTTP. `port` is the port it listens on, once started."""
+
+    name = "otlp_http"
+
+    def __init__(
+        self,
+        listen: str,
+        *,
+        max_request_size: int,
+        counts: IntakeCounts,
+        tls: Tls | None = None,
+        token_file: Path | None = None,
+    ) -> None:
+        self._listen = listen
+        self._limit = max_request_size
+        self._counts = counts
+        self._tls = tls
+        self._token_file = token_file
+        self._token: BearerToken | None = None
+        self.port = 0
+
+    async def start(self, line: Line) -> None:
+        self._token = BearerToken(self._token_file) if self._token_file else None
+        self._intake = OtlpIntake(line, self._counts, self._limit)
+        app = web.Application(client_max_size=self._limit)
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        self._runner = web.AppRunner(
+            app, auto_decompress=False, access_log=None, handle_signals=False, shutdown_timeout=_GRACE
+        )
+        await self._runner.setup()
+        host, port = split_address(self._listen)
+        site = web.TCPSite(self._runner, host, port, ssl_context=_context(self._tls), reuse_port=False)
+        try:
+            await site.start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise ConfigError(f"sources.otlp.http: cannot listen on {self._listen}: {error.strerror}") from error
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Listen no more and answer what is in work."""
+        await self._runner.cleanup()
+        self._intake.close()
+
+    async def close(self) -> None:
+        """Nothing is left to close: an OTLP request is answered when it is taken."""
+
+    def unhealthy(self) -> str | None:
+        return None
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        signal = _SIGNALS.get(request.path)
+        encoding = _ENCODINGS.get(request.content_type)
+        if signal is None:
+            return _refusal(404, code_pb2.NOT_FOUND, f"nothing is read at {request.path[:100]}: {_HINT}", encoding)
+        if request.method != "POST":
+            refusal = _refusal(405, code_pb2.UNIMPLEMENTED, _HINT, encoding)
+            refusal.headers["Allow"] = "POST"
+            return refusal
+        if self._token is not None and not self._token.admits(request.headers.get("Authorization")):
+            self._intake.refused("unauthenticated")
+            refusal = _refusal(401, code_pb2.UNAUTHENTICATED, "the bearer token is missing or wrong", encoding)
+            refusal.headers["WWW-Authenticate"] = "Bearer"
+            return refusal
+        if encoding is None:
+            self._intake.refused("unsupported")
+            detail = f"content type {request.content_type[:100]!r} is not read, but {_PROTOBUF} and {_JSON} are"
+            return _refusal(415, code_pb2.INVALID_ARGUMENT, detail, None)
+        return await self._take(request, signal, encoding)
+
+    async def _take(self, request: web.Request, signal: Signal, encoding: Encoding) -> web.Response:
+        try:
+            body = await self._body(request)
+            content_encoding = request.headers.get("Content-Encoding", "identity")
+            taken = await self._intake.take(signal, body, content_encoding, encoding)
+        except Full as full:
+            refusal = _refusal(503, code_pb2.UNAVAILABLE, str(full), encoding)
+            refusal.headers["Retry-After"] = str(max(1, math.ceil(full.retry_after)))
+            return refusal
+        except TooLarge as error:
+            return _refusal(413, code_pb2.RESOURCE_EXHAUSTED, str(error), encoding)
+        except UnknownEncoding as error:
+            return _refusal(415, code_pb2.INVALID_ARGUMENT, str(error), encoding)
+        except (Malformed, BadEncoding) as error:
+            return _refusal(400, code_pb2.INVALID_ARGUMENT, str(error), encoding)
+        return web.Response(body=_response(signal, taken, encoding), content_type=request.content_type)
+
+    async def _body(self, request: web.Request) -> bytes:
+        """The body as it is on the wire. Raises TooLarge before more than the limit is held."""
+        if (request.content_length or 0) > self._limit:
+            self._intake.refused("too_large")
+            raise TooLarge(self._limit)
+        chunks, size = [], 0
+        async for chunk in request.content.iter_any():
+            size += len(chunk)
+            if size > self._limit:
+                self._intake.refused("too_large")
+                raise TooLarge(self._limit)
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+
+def _context(tls: Tls | None) -> ssl.SSLContext | None:
+    if tls is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(tls.cert, tls.key)
+        if tls.client_ca is not None:
+            context.load_verify_locations(tls.client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigError(f"sources.otlp.tls: cannot read certificate, key or client_ca: {error}") from error
+    return context
+
+
+def _response(signal: Signal, taken: Taken, encoding: Encoding) -> bytes:
+    if encoding == "proto":
+        return export_response(signal, taken).SerializeToString()
+    if not taken.invalid:
+        return b"{}"
+    rejected = "rejectedSpans" if signal == "traces" else "rejectedLogRecords"
+    partial = {rejected: str(taken.invalid), "errorMessage": "; ".join(taken.complaints)}
+    return msgspec.json.encode({"partialSuccess": partial})
+
+
+def _refusal(http_status: int, code: int, message: str, encoding: Encoding | None) -> web.Response:
+    """An error as OTLP/HTTP has it: a google.rpc.Status in the request's own encoding."""
+    if encoding == "proto":
+        body = status_pb2.Status(code=code, message=message).SerializeToString()
+        return web.Response(status=http_status, body=body, content_type=_PROTOBUF)
+    text = msgspec.json.encode({"code": code, "message": message})
+    return web.Response(status=http_status, body=text, content_type=_JSON)

@@ -1,0 +1,148 @@
+"""What OTLP over gRPC and over HTTP have in common: a request's way from its bytes to the line; who may send one."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from otel_ctxscore.core.codec import Encoding, Malformed, Taken, take_logs, take_traces
+from otel_ctxscore.core.model import Delivery
+from otel_ctxscore.core.receipts import Receipt
+from otel_ctxscore.io.inflate import BadEncoding, TooLarge, UnknownEncoding, inflate
+from otel_ctxscore.ports import ConfigError, Full, IntakeCounts, Line
+
+Signal = Literal["traces", "logs"]
+
+_TAKES: dict[Signal, Callable[[bytes, Encoding, Callable[[bytes], bool]], Taken]] = {
+    "traces": take_traces,
+    "logs": take_logs,
+}
+_RESULTS: dict[type[Exception], str] = {
+    Full: "full",
+    TooLarge: "too_large",
+    Malformed: "malformed",
+    BadEncoding: "malformed",
+    UnknownEncoding: "unsupported",
+}
+_BIG = 64 << 10
+"""A request of more bytes on the wire is inflated and decoded in a thread, so that the loop does not stand still."""
+_THREADS = 2
+"""Big requests in work at a time: with the limit of each it bounds what they take of memory."""
+
+
+class OtlpIntake:
+    """Takes requests for one receiver and counts them."""
+
+    def __init__(self, line: Line, counts: IntakeCounts, limit: int) -> None:
+        self._line = line
+        self._counts = counts
+        self._limit = limit
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="otlp")
+
+    async def take(self, signal: Signal, body: bytes, content_encoding: str, encoding: Encoding) -> Taken:
+        """Hand a request to the line, whole or not at all.
+
+        Raises TooLarge, BadEncoding, UnknownEncoding, Malformed: never send it again; Full: send it again later.
+        """
+        try:
+            taken = await self._decoded(partial(self._decode, signal, body, content_encoding, encoding), len(body))
+            self._hand_over(taken)
+        except tuple(_RESULTS) as error:
+            self.refused(_RESULTS[type(error)])
+            raise
+        self._count(signal, taken)
+        return taken
+
+    def refused(self, result: str) -> None:
+        """Count a request that was refused: `too_large`, `unsupported`, `unauthenticated`."""
+        self._counts.request(result)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _decoded(self, decode: Callable[[], Taken], size: int) -> Taken:
+        if size <= _BIG:
+            return decode()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, decode)
+
+    def _decode(self, signal: Signal, body: bytes, content_encoding: str, encoding: Encoding) -> Taken:
+        return _TAKES[signal](inflate(body, content_encoding, self._limit), encoding, self._line.keeps)
+
+    def _hand_over(self, taken: Taken) -> None:
+        if not taken.spans and not taken.logs:
+            return
+        receipt = Receipt()
+        self._line.accept(Delivery(taken.spans, receipt, taken.logs))
+        receipt.settle()
+
+    def _count(self, signal: Signal, taken: Taken) -> None:
+        self._counts.request("partial" if taken.invalid else "ok")
+        if signal == "traces":
+            counted = {
+                "kept": len(taken.spans),
+                "sampled_out": taken.sampled_out,
+                "invalid": taken.invalid,
+                "own": taken.own,
+            }
+            for result, n in counted.items():
+                if n:
+                    self._counts.counted(result, n)
+
+
+def export_response(signal: Signal, taken: Taken) -> ExportTraceServiceResponse | ExportLogsServiceResponse:
+    """The answer to a request that was taken: `partial_success` is set only where something was rejected."""
+    detail = "; ".join(taken.complaints)
+    if signal == "traces":
+        traces = ExportTraceServiceResponse()
+        if taken.invalid:
+            traces.partial_success.rejected_spans = taken.invalid
+            traces.partial_success.error_message = detail
+        return traces
+    logs = ExportLogsServiceResponse()
+    if taken.invalid:
+        logs.partial_success.rejected_log_records = taken.invalid
+        logs.partial_success.error_message = detail
+    return logs
+
+
+class BearerToken:
+    """The token that requests must carry, read again when its file changes. While the file is gone or empty the last
+    token holds: a secret that is being replaced shuts nobody out."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, int, int] | None = None
+        self._token = b""
+        self._read()
+        if not self._token:
+            raise ConfigError(f"auth.token_file: no token can be read from {path}")
+
+    def admits(self, authorization: str | None) -> bool:
+        """Whether an Authorization header carries the token."""
+        scheme, _, given = (authorization or "").partition(" ")
+        self._read()
+        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self._token)
+
+    def _read(self) -> None:
+        try:
+            stat = self._path.stat()
+            seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            if seen != self._seen:
+                self._token = self._path.read_bytes().strip() or self._token
+                self._seen = seen
+        except OSError:
+            return
+
+
+def split_address(listen: str) -> tuple[str, int]:
+    """Host and port of `host:port`; brackets of an IPv6 address are removed."""
+    host, _, port = listen.rpartition(":")
+    return host.strip("[]"), int(port)
