@@ -15,6 +15,8 @@ import pytest
 
 from tests.services.alertmanager import Alertmanager, amtool
 from tests.services.catalogue import lacking
+from tests.services.certificates import Certificates
+from tests.services.certificates import make as make_certificates
 from tests.services.chromium import Chromium
 from tests.services.config import Config
 from tests.services.jaeger import Jaeger
@@ -72,18 +74,31 @@ def service_folder(services_folder: Path, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="session")
-def kafka(services_folder: Path) -> Iterator[Kafka]:
-    """The broker that all tests share, with a SASL listener for USER and PASSWORD. Use `kafka.topic()` for a topic
-    of one's own, and do not stop it: `start_kafka` gives one that may be stopped."""
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """An authority, a server's and a client's certificate, for any test of TLS. (No service.)"""
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="session")
+def kafka(services_folder: Path, certificates: Certificates) -> Iterator[Kafka]:
+    """The broker that all tests share, with logins for USER and PASSWORD, and with TLS by `certificates`.
+
+    Use `kafka.topic()` for a topic of one's own, and do not stop it: `start_kafka` gives one that may be stopped.
+    """
     need("kafka")
-    with Kafka(services_folder / "kafka", users={USER: PASSWORD}) as server:
+    with Kafka(services_folder / "kafka", {USER: PASSWORD}, certificates=certificates) as server:
         yield server
 
 
 class StartKafka(Protocol):
     """Starts a broker for one test."""
 
-    def __call__(self, users: Mapping[str, str] | None = None, settings: Mapping[str, str] | None = None) -> Kafka:
+    def __call__(
+        self,
+        users: Mapping[str, str] | None = None,
+        settings: Mapping[str, str] | None = None,
+        certificates: Certificates | None = None,
+    ) -> Kafka:
         """See Kafka."""
         ...
 
@@ -94,8 +109,12 @@ def start_kafka(service_folder: Callable[[str], Path]) -> Iterator[StartKafka]:
     need("kafka")
     with contextlib.ExitStack() as stack:
 
-        def start(users: Mapping[str, str] | None = None, settings: Mapping[str, str] | None = None) -> Kafka:
-            return stack.enter_context(Kafka(service_folder("kafka"), users, settings))
+        def start(
+            users: Mapping[str, str] | None = None,
+            settings: Mapping[str, str] | None = None,
+            certificates: Certificates | None = None,
+        ) -> Kafka:
+            return stack.enter_context(Kafka(service_folder("kafka"), users, settings, certificates))
 
         yield start
 

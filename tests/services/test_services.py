@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -31,6 +32,7 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, genera
 from tests.services import config as configuration
 from tests.services import http
 from tests.services.alertmanager import Alertmanager
+from tests.services.certificates import Certificates
 from tests.services.chromium import Chromium
 from tests.services.errors import ServiceError
 from tests.services.fixtures import StartCollector, StartKafka, StartPrometheus, Tool
@@ -164,6 +166,23 @@ def test_kafka_token_login(kafka: Kafka) -> None:
     login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER"}
     options = {**login, "bootstrap_servers": kafka.sasl_bootstrap, "sasl_oauth_token_provider": token_provider()}
     assert asyncio.run(consume(topic, 1, **options))[0].value == b"1"
+
+
+def test_kafka_with_tls(kafka: Kafka, certificates: Certificates) -> None:
+    topic = kafka.topic()
+    kafka.send(topic, [Record(b"1")])
+    context = ssl.create_default_context(cafile=certificates.ca)
+    context.load_cert_chain(certificates.client_cert, certificates.client_key)
+    login = {"sasl_mechanism": "PLAIN", "sasl_plain_username": USER, "sasl_plain_password": PASSWORD}
+    options = {"security_protocol": "SASL_SSL", "ssl_context": context, "bootstrap_servers": kafka.tls_bootstrap}
+    assert asyncio.run(consume(topic, 1, **login, **options))[0].value == b"1"
+
+
+def test_kafka_with_tls_and_no_login(certificates: Certificates, tmp_path: Path) -> None:
+    broker = Kafka(tmp_path, certificates=certificates)
+    assert set(broker.endpoints()) == {"plaintext", "ssl"}
+    with pytest.raises(ValueError, match="without users"):
+        assert broker.sasl_bootstrap
 
 
 def token_provider() -> Any:

@@ -10,10 +10,11 @@ from typing import ClassVar
 
 from tests.services import tools
 from tests.services.cache import Artefact
+from tests.services.certificates import Certificates
 from tests.services.kafka import client
 from tests.services.kafka.client import Record
 from tests.services.kafka.distribution import KAFKA, LOGGING, class_path, install_jars
-from tests.services.kafka.settings import Ports, cluster_id, properties, scram_arguments
+from tests.services.kafka.settings import Ports, Security, cluster_id, properties, scram_arguments
 from tests.services.process import HOST, Server, free_port, wait_until
 
 FORMAT = "kafka.tools.StorageTool"
@@ -27,7 +28,9 @@ class Kafka(Server):
     """One broker on loopback, with automatic creation of topics (4 partitions).
 
     `bootstrap` needs no login. With `users` (name: password) there is also `sasl_bootstrap`: SASL_PLAINTEXT with
-    PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 (these users) and OAUTHBEARER (unsigned tokens of any subject).
+    PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 (these users) and OAUTHBEARER (see `unsigned_token`). With `certificates`
+    there is `tls_bootstrap`: SASL_SSL with these logins, or SSL without users; a client's certificate is taken if it
+    sends one.
     `settings` are lines of server.properties that win over the ones here. `kill()` is a crash; `start()` afterwards
     is on the same data and ports. All methods are blocking and may also be called where an event loop runs.
     """
@@ -40,11 +43,12 @@ class Kafka(Server):
         folder: Path,
         users: Mapping[str, str] | None = None,
         settings: Mapping[str, str] | None = None,
+        certificates: Certificates | None = None,
         jvm: Sequence[str] = ("-Xmx512m",),
     ) -> None:
         super().__init__(folder)
-        self.ports = Ports(free_port(), free_port(), free_port())
-        self.users = dict(users or {})
+        self.ports = Ports(free_port(), free_port(), free_port(), free_port())
+        self.security = Security(dict(users or {}), certificates)
         self.settings = dict(settings or {})
         self.jvm = tuple(jvm)
 
@@ -55,21 +59,27 @@ class Kafka(Server):
 
     @property
     def sasl_bootstrap(self) -> str:
-        """HOST:PORT of the SASL listener. ValueError without `users`."""
-        if not self.users:
-            raise ValueError("this broker was made without users, so it has no SASL listener")
+        """HOST:PORT of the listener with a login. ValueError without `users`."""
+        if not self.security.users:
+            raise ValueError("this broker was made without users")
         return f"{HOST}:{self.ports.sasl}"
 
+    @property
+    def tls_bootstrap(self) -> str:
+        """HOST:PORT of the listener with TLS. ValueError without `certificates`."""
+        if not self.security.certificates:
+            raise ValueError("this broker was made without certificates")
+        return f"{HOST}:{self.ports.tls}"
+
     def endpoints(self) -> dict[str, str]:
-        plain = {"bootstrap": self.bootstrap}
-        return plain | ({"sasl_bootstrap": self.sasl_bootstrap} if self.users else {})
+        return {name.lower(): f"{HOST}:{port}" for name, port in self.security.listeners(self.ports).items()}
 
     def command(self) -> list[str | Path]:
         config = self.folder / "server.properties"
         data = self.folder / "data"
-        config.write_text(properties(self.ports, data, self.users, self.settings))
+        config.write_text(properties(self.ports, data, self.security, self.settings))
         if not (data / "meta.properties").exists():
-            users = scram_arguments(self.users)
+            users = scram_arguments(self.security.users)
             tools.run(_java(FORMAT, "format", "-t", cluster_id(), "-c", config, *users), self.folder)
         return _java(MAIN, config, options=(*archive_options(), *self.jvm))
 

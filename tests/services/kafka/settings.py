@@ -7,9 +7,10 @@ import json
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.services.certificates import Certificates
 from tests.services.process import HOST
 
 USER, PASSWORD = "ctxscore", "ctxscore-secret"
@@ -20,11 +21,26 @@ _LOGIN = "org.apache.kafka.common.security"
 
 @dataclass(frozen=True)
 class Ports:
-    """Of the listeners: without security, with SASL, and the controller's."""
+    """Of the listeners: without security, with a login, with TLS, and the controller's."""
 
     plain: int
     sasl: int
+    tls: int
     controller: int
+
+
+@dataclass(frozen=True)
+class Security:
+    """Who may log in (name: password), and the certificates; each may be left out."""
+
+    users: Mapping[str, str] = field(default_factory=dict)
+    certificates: Certificates | None = None
+
+    def listeners(self, ports: Ports) -> dict[str, int]:
+        """The port by the security protocol, which is the listener's name as well."""
+        sasl = {"SASL_PLAINTEXT": ports.sasl} if self.users else {}
+        tls = {"SASL_SSL" if self.users else "SSL": ports.tls} if self.certificates else {}
+        return {"PLAINTEXT": ports.plain, **sasl, **tls}
 
 
 def cluster_id() -> str:
@@ -34,23 +50,32 @@ def cluster_id() -> str:
     return text
 
 
-def properties(ports: Ports, data: Path, users: Mapping[str, str], extra: Mapping[str, str]) -> str:
+def properties(ports: Ports, data: Path, security: Security, extra: Mapping[str, str]) -> str:
     """server.properties: one node that is broker and controller; `extra` wins over all."""
-    settings = _base(ports, data) | (_sasl(ports, users) if users else {}) | dict(extra)
-    return "".join(f"{key}={value}\n" for key, value in settings.items())
+    names = security.listeners(ports)
+    logins = [_logins(name, security.users) for name in names if name.startswith("SASL")]
+    settings = _base(data) | _network(names, ports.controller) | _tls(security.certificates)
+    for login in logins:
+        settings |= login
+    return "".join(f"{key}={value}\n" for key, value in (settings | dict(extra)).items())
 
 
-def _base(ports: Ports, data: Path) -> dict[str, str]:
-    plain = f"PLAINTEXT://{HOST}:{ports.plain}"
+def _network(names: Mapping[str, int], controller: int) -> dict[str, str]:
+    advertised = ",".join(f"{name}://{HOST}:{port}" for name, port in names.items())
+    return {
+        "controller.quorum.voters": f"1@{HOST}:{controller}",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listener.security.protocol.map": ",".join(["CONTROLLER:PLAINTEXT", *(f"{name}:{name}" for name in names)]),
+        "listeners": f"{advertised},CONTROLLER://{HOST}:{controller}",
+        "advertised.listeners": advertised,
+    }
+
+
+def _base(data: Path) -> dict[str, str]:
     return {
         "process.roles": "broker,controller",
         "node.id": "1",
-        "controller.quorum.voters": f"1@{HOST}:{ports.controller}",
-        "controller.listener.names": "CONTROLLER",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT",
-        "listeners": f"{plain},CONTROLLER://{HOST}:{ports.controller}",
-        "advertised.listeners": plain,
         "log.dirs": str(data),
         "num.partitions": "4",
         "auto.create.topics.enable": "true",
@@ -70,10 +95,8 @@ def _base(ports: Ports, data: Path) -> dict[str, str]:
     }
 
 
-def _sasl(ports: Ports, users: Mapping[str, str]) -> dict[str, str]:
-    plain = f"PLAINTEXT://{HOST}:{ports.plain}"
-    sasl = f"SASL_PLAINTEXT://{HOST}:{ports.sasl}"
-    listener = "listener.name.sasl_plaintext"
+def _logins(listener: str, users: Mapping[str, str]) -> dict[str, str]:
+    prefix = f"listener.name.{listener.lower()}"
     known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
     logins = {
         "plain": f"{_LOGIN}.plain.PlainLoginModule required {known};",
@@ -81,13 +104,25 @@ def _sasl(ports: Ports, users: Mapping[str, str]) -> dict[str, str]:
         # The broker takes unsigned tokens of any subject: what is tested is the client's side, its refresh included.
         "oauthbearer": f'{_LOGIN}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";',
     }
+    modules = {f"{prefix}.{name}.sasl.jaas.config": login for name, login in logins.items()}
+    return {f"{prefix}.sasl.enabled.mechanisms": ",".join(MECHANISMS), **modules}
+
+
+def _tls(certificates: Certificates | None) -> dict[str, str]:
+    if certificates is None:
+        return {}
     return {
-        "listeners": f"{plain},{sasl},CONTROLLER://{HOST}:{ports.controller}",
-        "advertised.listeners": f"{plain},{sasl}",
-        "sasl.enabled.mechanisms": ",".join(MECHANISMS),
-        f"{listener}.sasl.enabled.mechanisms": ",".join(MECHANISMS),
-        **{f"{listener}.{name}.sasl.jaas.config": login for name, login in logins.items()},
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": _one_line(certificates.key.read_text()),
+        "ssl.keystore.certificate.chain": _one_line(certificates.cert.read_text()),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(certificates.ca),
+        "ssl.client.auth": "requested",
     }
+
+
+def _one_line(pem: str) -> str:
+    return pem.strip().replace("\n", "\\n")
 
 
 def scram_arguments(users: Mapping[str, str]) -> list[str]:

@@ -79,19 +79,18 @@ class Collector(Server):
         """Write its configuration (as each start does), for instance to validate it. The file."""
         return config.write(self.folder / "config.yaml", self.config)
 
-    def spans(self) -> list[dict[str, Any]]:
-        """The spans in `output` so far, in OTLP's JSON form, without their resource and scope."""
+    def requests(self) -> list[dict[str, Any]]:
+        """The export requests in `output` so far, in OTLP's JSON form."""
         text = self.output.read_text() if self.output.exists() else ""
         # The last line may not be written to its end yet.
-        requests = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
-        scopes = [scope for request in requests for part in _resources(request) for scope in part["scopeSpans"]]
-        return [span for scope in scopes for span in scope["spans"]]
+        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+    def spans(self) -> list[dict[str, Any]]:
+        """The spans of all these requests, without their resource and scope."""
+        resources = [part for request in self.requests() for part in request.get("resourceSpans", ())]
+        return [span for part in resources for scope in part["scopeSpans"] for span in scope["spans"]]
 
     def wait_spans(self, count: int, timeout: float = 20) -> list[dict[str, Any]]:
         """The same as soon as there are at least `count`; ServiceError if there are not in time."""
         what = f"{count} spans in {self.output}"
         return wait_until(lambda: found if len(found := self.spans()) >= count else None, timeout, what)
-
-
-def _resources(request: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(request.get("resourceSpans", ()))
