@@ -181,14 +181,15 @@ class Pipeline:
                 self._poke.set()
                 return
             evaluations = [await self._admit_and_evaluate(assembled, run) for run in extraction.runs]
-            await self._emit(evaluations)
             self._count(assembled, extraction, evaluations)
+            await self._emit(evaluations)
             outcome = Outcome.DONE
         except SinkError as error:
             log.warning("trace %s: evaluation not delivered: %s", assembled.trace_id.hex(), error)
         except Exception:
             log.exception("trace %s: internal error", assembled.trace_id.hex())
-            self._metrics.trace_done(UNKNOWN_SERVICE, TraceOutcome.UNSCORED, Reason.INTERNAL_ERROR)
+            self._metrics.trace_done(UNKNOWN_SERVICE, TraceOutcome.UNSCORED)
+            self._metrics.refused(UNKNOWN_SERVICE, Reason.INTERNAL_ERROR)
             outcome = Outcome.DONE  # reading it again would only fail again
         finally:
             if settles:
@@ -215,21 +216,36 @@ class Pipeline:
         return await self._evaluate(replace(run, probability=chance, redelivered=assembled.redelivered))
 
     async def _emit(self, evaluations: Sequence[Evaluation]) -> None:
-        """Hand what a judge said to all sinks; return when each has it."""
+        """Hand what a judge said to all sinks; return when each has it. Raises SinkError."""
         told = [evaluation for evaluation in evaluations if evaluation.judged_by is not None]
-        results = await asyncio.gather(
-            *(sink.emit(evaluation) for evaluation in told for sink in self._sinks), return_exceptions=True
-        )
-        for failure in results:
+        deliveries = (self._deliver(sink, evaluation) for evaluation in told for sink in self._sinks)
+        for failure in await asyncio.gather(*deliveries, return_exceptions=True):
             if isinstance(failure, BaseException):
                 raise failure
 
+    async def _deliver(self, sink: Sink, evaluation: Evaluation) -> None:
+        try:
+            await sink.emit(evaluation)
+        except SinkError:
+            self._metrics.sink(sink.name, "failed")
+            raise
+        self._metrics.sink(sink.name, "ok")
+
     def _count(self, assembled: Assembled, extraction: Extraction, evaluations: Sequence[Evaluation]) -> None:
-        self._metrics.closed(assembled.closed or Closed.DRAINED)
+        """Count what was judged before it is sent: an outage of a sink does not silence the metrics."""
+        metrics = self._metrics
+        metrics.closed(assembled.closed or Closed.DRAINED)
         for evaluation in evaluations:
-            self._metrics.evaluated(evaluation)
-        outcome, reason = trace_outcome(evaluations) if evaluations else (extraction.outcome, extraction.reason)
-        self._metrics.trace_done(extraction.service, outcome or TraceOutcome.NOT_RAG, reason)
+            if evaluation.outcome is not TraceOutcome.NOT_SAMPLED:
+                metrics.evaluated(evaluation)
+            if evaluation.judged_by is not None:
+                metrics.judge_call(evaluation.judged_by, None if evaluation.judgement else evaluation.reason)
+        if evaluations:
+            metrics.trace_done(evaluations[0].run.service, trace_outcome(evaluations)[0])
+            return
+        metrics.trace_done(extraction.service, extraction.outcome or TraceOutcome.NOT_RAG)
+        if extraction.reason is not None:
+            metrics.refused(extraction.service, extraction.reason)
 
 
 def opened(assembled: Assembled) -> Trace:

@@ -18,7 +18,6 @@ from otel_ctxscore.core.errors import ConfigError
 
 NOT_BUILT: frozenset[str] = frozenset(
     {
-        "sources.kafka",
         "budget",
         "extraction.extractor",
         "judge.type=sampled",
@@ -28,8 +27,6 @@ NOT_BUILT: frozenset[str] = frozenset(
         "targets",
         "alarm",
         "segments",
-        "sinks.kafka",
-        "sinks.webhook",
         "state",
     }
 )

@@ -1,0 +1,175 @@
+"""The service: parts from the configuration, their start, health, drain and stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+
+from otel_ctxscore import parts
+from otel_ctxscore.config import Config
+from otel_ctxscore.core.assembly import TraceAssembler
+from otel_ctxscore.core.codec import fuller
+from otel_ctxscore.io.jsonl import JsonlSink
+from otel_ctxscore.io.otlp_grpc import OtlpGrpc
+from otel_ctxscore.io.otlp_http import OtlpHttp
+from otel_ctxscore.io.otlp_sink import OtlpSink
+from otel_ctxscore.io.webhook import WebhookSink
+from otel_ctxscore.pipeline import Pipeline
+from otel_ctxscore.ports import Sink, Source
+from otel_ctxscore.telemetry import Metrics, catalogue
+
+log = logging.getLogger(__name__)
+
+LEFT_FOR_SINKS, LEFT_FOR_SOURCES = 0.3, 0.1
+"""Shares of the grace period that are kept for sending what is judged, and for committing and closing."""
+
+
+class State(StrEnum):
+    """Where the service stands in its life."""
+
+    STARTING = "starting"
+    READY = "ready"
+    DRAINING = "draining"
+    STOPPED = "stopped"
+
+
+class Service:
+    """All parts of one process. `run` lives until `stop` is called; the parts are public for tests and the page."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.state = State.STARTING
+        self._stop = asyncio.Event()
+        self.judge = parts.judge(config)
+        self.scorers, self.off = parts.scorers(config, self.judge)
+        self.metrics = Metrics([scorer.name for scorer in self.scorers], max_values=config.metrics.max_values)
+        self.sinks = sinks(config)
+        self.sources = sources(config, self.metrics)
+        self.pipeline = Pipeline(
+            sampler=parts.sampler(config),
+            assembler=TraceAssembler(parts.limits(config), fuller),
+            read=parts.reader(config),
+            evaluate=parts.evaluator(self.judge, self.scorers),
+            sinks=self.sinks,
+            metrics=self.metrics,
+        )
+        self._declare()
+
+    def _declare(self) -> None:
+        """What metrics can be zero from the start, and what is read at each scrape."""
+        self.metrics.declare_judge(self.judge.tier, self.judge.model)
+        for sink in self.sinks:
+            self.metrics.declare_sink(sink.name)
+        self.metrics.watch(catalogue.OPEN_TRACES, lambda: self.pipeline.assembler.open_traces)
+        self.metrics.watch(catalogue.OPEN_BYTES, lambda: self.pipeline.assembler.open_bytes)
+        self.metrics.watch(catalogue.OLDEST_WAITING, self.pipeline.oldest_waiting_seconds)
+
+    def stop(self) -> None:
+        """Ask `run` to drain and end."""
+        self._stop.set()
+
+    async def run(self, started: Callable[[Service], None] | None = None) -> None:
+        """Live: start, call `started` when ready, wait for `stop`, drain, end. Raises ConfigError where a part cannot
+        start."""
+        line = asyncio.create_task(self.pipeline.run(), name="pipeline")
+        try:
+            for source in self.sources:
+                await source.start(self.pipeline)
+            self.state = State.READY
+            for scorer in self.off:
+                log.info("%s is off: the %s judge does not fill what it needs", scorer.name, self.judge.tier)
+            if started is not None:
+                started(self)
+            ended = asyncio.create_task(self._stop.wait())
+            await asyncio.wait([ended, line], return_when=asyncio.FIRST_COMPLETED)
+            ended.cancel()
+        finally:
+            await self._end(line)
+
+    async def _end(self, line: asyncio.Task[None]) -> None:
+        """Stop reading, finish what can be finished in time, send, commit, close: each with its share of the grace."""
+        self.state = State.DRAINING
+        grace, began = self.config.shutdown.grace, time.monotonic()
+        log.info("draining, for %g s at most", grace)
+        await self._within(began + grace * LEFT_FOR_SOURCES, "sources", *(source.stop() for source in self.sources))
+        line.cancel()
+        drained = began + grace * (1 - LEFT_FOR_SINKS - LEFT_FOR_SOURCES)
+        await self._within(drained, "judging", self.pipeline.drain())
+        await self._within(began + grace * (1 - LEFT_FOR_SOURCES), "sinks", *(sink.close() for sink in self.sinks))
+        abandoned = await self.pipeline.abandon()
+        if abandoned:
+            log.warning("%d traces were abandoned: they were not judged or not delivered in time", abandoned)
+        await self._within(began + grace, "connections", *(source.close() for source in self.sources))
+        self.state = State.STOPPED
+        if line.done() and not line.cancelled() and (error := line.exception()):
+            raise error
+
+    async def _within(self, deadline: float, what: str, *work: Awaitable[object]) -> None:
+        """Do all of it until the deadline; what fails or takes longer is logged, for the rest must still happen."""
+        tasks = [asyncio.ensure_future(one) for one in work]
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=max(0.0, deadline - time.monotonic()))
+        for task in late:
+            task.cancel()
+        for result in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(result, Exception):
+                log.warning("stopping: %s: %s", what, result)
+        if late:
+            log.warning("stopping: %s did not end in time", what)
+
+    # ---- health -------------------------------------------------------------------------------------------------
+
+    def not_alive(self) -> str | None:
+        """Why an orchestrator should restart this process; None where it should not."""
+        return next((why for source in self.sources if (why := source.unhealthy())), None)
+
+    def not_ready(self) -> str | None:
+        """Why no traffic should be sent here now; None where it can."""
+        return None if self.state is State.READY else str(self.state)
+
+
+def sources(config: Config, metrics: Metrics) -> list[Source]:
+    """The configured sources, not started."""
+    found: list[Source] = []
+    otlp = config.sources.otlp
+    if otlp is not None:
+        token = otlp.auth.token_file if otlp.auth is not None else None
+        kinds = (("otlp_grpc", otlp.grpc, OtlpGrpc), ("otlp_http", otlp.http, OtlpHttp))
+        for name, listen, make in kinds:
+            if listen is not None:
+                counts = metrics.intake(name)
+                size = otlp.max_request_size
+                found.append(make(listen, max_request_size=size, counts=counts, tls=otlp.tls, token_file=token))
+    if config.sources.kafka is not None:
+        from otel_ctxscore.io.kafka.source import KafkaSource
+
+        kafka = KafkaSource(config.sources.kafka, counts=metrics.intake("kafka"))
+        metrics.watch(catalogue.KAFKA_LAG, kafka.lag)
+        metrics.watch(catalogue.SINCE_POLL, kafka.seconds_since_poll)
+        found.append(kafka)
+    return found
+
+
+def sinks(config: Config) -> list[Sink]:
+    """The configured sinks. Where `sinks.otlp` is absent, OTEL_EXPORTER_OTLP_* can switch it on."""
+    section, content = config.sinks, config.content.emit
+    otlp = (
+        OtlpSink.from_config(section.otlp, content=content)
+        if section.otlp is not None
+        else OtlpSink.from_environment(os.environ, content=content)
+    )
+    found: list[Sink] = [otlp] if otlp is not None else []
+    if section.jsonl is not None:
+        found.append(JsonlSink(section.jsonl.path, content=content))
+    if section.kafka is not None:
+        from otel_ctxscore.io.kafka.sink import KafkaSink
+
+        found.append(KafkaSink(section.kafka, content=content))
+    if section.webhook is not None:
+        found.append(WebhookSink(section.webhook.url, section.webhook.secret.get_secret_value(), content=content))
+    return found
