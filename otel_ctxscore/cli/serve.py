@@ -1,0 +1,46 @@
+"""`otel-ctxscore serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import click
+
+from otel_ctxscore import config as configuration
+from otel_ctxscore.service import Service
+from otel_ctxscore.telemetry import configure_logging
+
+
+@click.command("serve")
+@click.option("-c", "--config", "path", type=click.Path(path_type=Path), help="Configuration file (YAML).")
+def command(path: Path | None) -> None:
+    """Run the service until it is told to stop.
+
+    Without a file it listens for OTLP on 127.0.0.1:4317 (gRPC) and :4318 (HTTP), judges with the local judge, and
+    serves the page, /metrics, /healthz and /readyz on http://127.0.0.1:9464.
+
+    SIGTERM and SIGINT drain: what is being judged is finished within `shutdown.grace`. A second one leaves at once.
+    """
+    config = configuration.load(path)
+    configure_logging(config.log.level, config.log.format)
+    asyncio.run(_serve(config))
+
+
+async def _serve(config: configuration.Config) -> None:
+    service = Service(config)
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def stop() -> None:
+        nonlocal asked
+        if asked:
+            os._exit(1)  # the second signal: whoever sends it does not want to wait for anything
+        asked = True
+        service.stop()
+
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, stop)
+    await service.run()
