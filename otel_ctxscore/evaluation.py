@@ -167,13 +167,16 @@ async def _asked(run: RagRun, asker: Asks | None, scorer: AskingScorer) -> _Part
 
 
 async def _read(run: RagRun, asker: Asks, scorer: AskingScorer, spent: list[JudgedBy]) -> Score:
-    """The score of the reply, or of the reply to one further question that says what was wrong."""
+    """The score of the reply, or of the reply to one further question that says what was wrong, unless the asker
+    put one already."""
     shown = scorer.shown(run)
     reply, judged_by = await asker.ask(instructions=scorer.instructions, run=shown, schema=scorer.schema)
     spent.append(judged_by)
     try:
         return scorer.read(run, reply, judged_by)
     except JudgeError as error:
+        if judged_by.repaired:
+            raise
         again = f"{scorer.instructions}\n\nYour last reply could not be read: {error.detail}. Reply with JSON only."
     reply, judged_by = await asker.ask(instructions=again, run=shown, schema=scorer.schema)
     spent.append(replace(judged_by, repaired=True))

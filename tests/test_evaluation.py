@@ -57,13 +57,14 @@ class ScriptedAsker(ScriptedJudge):
 
     replies: Iterator[str | Exception] = field(default_factory=lambda: itertools.repeat('{"score": 0.5}'))
     asked: list[str] = field(default_factory=list)
+    repairs: bool = False
 
     async def ask(self, *, instructions: str, run: RagRun, schema: dict[str, object]) -> tuple[str, JudgedBy]:
         self.asked.append(instructions)
         reply = next(self.replies)
         if isinstance(reply, Exception):
             raise reply
-        return reply, JudgedBy("llm", "asked", "p1", calls=1, prompt_tokens=7, cost_usd=0.5)
+        return reply, JudgedBy("llm", "asked", "p1", calls=1, prompt_tokens=7, cost_usd=0.5, repaired=self.repairs)
 
 
 def failing(error: Exception) -> Callable[[RagRun], Judgement]:
@@ -252,6 +253,13 @@ async def test_a_reply_that_cannot_be_read_is_asked_for_once_more(
     assert len(judge.asked) == len(replies)
     assert all("could not be read: score must be a number" in again for again in judge.asked[1:])
     assert judge.judged == []
+
+
+async def test_an_asker_that_repaired_the_reply_is_not_asked_again() -> None:
+    judge = ScriptedAsker(replies=iter(["hm"]), repairs=True)
+    evaluation = await evaluate(RUN, judge, [FAITHFULNESS])
+    assert evaluation.reason is R.JUDGE_UNREADABLE
+    assert len(judge.asked) == 1
 
 
 async def test_the_asker_may_be_another_than_the_judge() -> None:
