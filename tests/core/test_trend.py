@@ -23,13 +23,12 @@ def test_there_is_no_state_without_a_reference() -> None:
 
 def test_a_drop_is_seen_and_its_end_too() -> None:
     trend = fed(*[0.9, 1.0] * (REFERENCE_RUNS // 2), *[0.9, 1.0] * RECENT_RUNS)
-    assert trend.state is TrendState.STEADY
-    for value in [0.1, 0.5] * (RECENT_RUNS // 2):
-        trend.add(value, 1.0)
-    assert trend.state is TrendState.FELL
-    for value in [0.9, 1.0] * (RECENT_RUNS // 2):
-        trend.add(value, 1.0)
-    assert trend.state is TrendState.STEADY
+    states = [trend.state]
+    for values in ([0.1, 0.5], [0.9, 1.0]):
+        for value in values * (RECENT_RUNS // 2):
+            trend.add(value, 1.0)
+        states.append(trend.state)
+    assert states == [TrendState.STEADY, TrendState.FELL, TrendState.STEADY]
 
 
 @given(st.lists(score, min_size=REFERENCE_RUNS, max_size=REFERENCE_RUNS + 2 * RECENT_RUNS), st.floats(0.1, 100))

@@ -1,0 +1,75 @@
+"""Writes the files that are made from the code: `python -m tools.generate`.
+
+With `--check` it writes nothing and exits 1 where a file is not what generation yields.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from otel_ctxscore.cli import COMMANDS
+from otel_ctxscore.config import reference, schema
+from otel_ctxscore.core.conventions import page as conventions_page
+from otel_ctxscore.telemetry import page as metrics_page
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _schema() -> str:
+    return json.dumps(schema(), indent=2) + "\n"
+
+
+def _commands() -> str:
+    return "\n".join(_command_lines())
+
+
+def _command_lines() -> Iterator[str]:
+    yield "# Commands\n"
+    yield "Made from the program by `make generate`. Data goes to standard output, all else to standard error. Exit codes:"
+    yield "0 done, 1 input unreadable or a stated condition not met, 2 usage or configuration.\n"
+    for name in COMMANDS:
+        command = importlib.import_module(f"otel_ctxscore.cli.{name.replace('-', '_')}").command
+        context = click.Context(command, info_name=f"otel-ctxscore {name}", max_content_width=100)
+        yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n"
+
+
+FILES: dict[str, Callable[[], str]] = {
+    "docs/configuration.yaml": reference,
+    "docs/configuration.schema.json": _schema,
+    "docs/commands.md": _commands,
+    "docs/conventions.md": conventions_page,
+    "docs/metrics.md": metrics_page,
+}
+"""What is made, and by what."""
+
+
+def main(arguments: list[str]) -> int:
+    """Write, or with `--check` compare; the exit code."""
+    stale = [name for name, make in FILES.items() if not _settled(ROOT / name, make(), check="--check" in arguments)]
+    for name in stale:
+        print(f"{name} is not what `make generate` yields", file=sys.stderr)
+    return 1 if stale else 0
+
+
+def _settled(path: Path, text: str, *, check: bool) -> bool:
+    """Whether the file holds the text; without `check` it does afterwards."""
+    found = path.read_text(encoding="utf-8") if path.exists() else ""
+    if found == text:
+        return True
+    if check:
+        sys.stderr.writelines(difflib.unified_diff(found.splitlines(True), text.splitlines(True), str(path), n=0))
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
