@@ -17,7 +17,7 @@ import click
 from otel_ctxscore.cli import COMMANDS
 from otel_ctxscore.config import reference, schema
 from otel_ctxscore.core.conventions import page as conventions_page
-from otel_ctxscore.telemetry import page as metrics_page
+from otel_ctxscore.telemetry.page import page as metrics_page
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,8 +32,8 @@ def _commands() -> str:
 
 def _command_lines() -> Iterator[str]:
     yield "# Commands\n"
-    yield "Made from the program by `make generate`. Data goes to standard output, all else to standard error. Exit codes:"
-    yield "0 done, 1 input unreadable or a stated condition not met, 2 usage or configuration.\n"
+    yield "Made from the program by `make generate`. Data goes to standard output, all else to standard error."
+    yield "Exit codes: 0 done, 1 input unreadable or a stated condition not met, 2 usage or configuration.\n"
     for name in COMMANDS:
         command = importlib.import_module(f"otel_ctxscore.cli.{name.replace('-', '_')}").command
         context = click.Context(command, info_name=f"otel-ctxscore {name}", max_content_width=100)
