@@ -116,6 +116,7 @@ def _session() -> Any:
 
     def refuse_redirect(response: Any, **_: Any) -> None:
         if 300 <= response.status_code < 400:
+            response.close()
             raise requests.HTTPError(f"{response.url} redirects to {response.headers.get('location')}")
 
     session = requests.Session()
