@@ -75,7 +75,11 @@ SOURCE = Label("source", "where spans come from")
 SPAN_RESULT = Label(
     "result", "what intake did with the span", ("kept", "sampled_out", "late", "duplicate", "invalid", "own")
 )
-REQUEST_RESULT = Label("result", "what the sender was told")
+REQUEST_RESULT = Label(
+    "result",
+    "what became of the request or record",
+    ("ok", "partial", "full", "too_large", "malformed", "unsupported", "unauthenticated"),
+)
 CLOSED = Label("closed", "why the assembler closed the trace", tuple(Closed))
 SINK = Label("sink", "where evaluations go")
 SINK_RESULT = Label("result", "what became of the evaluation there", ("ok", "failed", "dropped"))
