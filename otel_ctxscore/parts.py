@@ -12,9 +12,10 @@ from otel_ctxscore.config import model as cfg
 from otel_ctxscore.core.assembly import Limits
 from otel_ctxscore.core.conventions import Extraction, Mapping, Options, extract
 from otel_ctxscore.core.errors import ConfigError
-from otel_ctxscore.core.model import Evaluation, RagRun, Trace
+from otel_ctxscore.core.model import Trace
 from otel_ctxscore.core.sampling import Match, Rule, Sampler
-from otel_ctxscore.evaluation import evaluate, on
+from otel_ctxscore.evaluation import on
+from otel_ctxscore.judges.local import LocalJudge
 from otel_ctxscore.ports import AnyScorer, Judge, plugins
 from otel_ctxscore.scorers.context_precision import ContextPrecision
 from otel_ctxscore.scorers.context_relevance import ContextRelevance, Penalties
@@ -66,8 +67,6 @@ def judge(config: Config) -> Judge:
     """The judge of `judge`. Only an LLM judge loads litellm."""
     section = config.judge
     if isinstance(section, cfg.LocalJudge):
-        from otel_ctxscore.judges.local import LocalJudge
-
         return LocalJudge(derive_levels=section.derive_levels, calibration=section.calibration)
     if isinstance(section, cfg.LlmJudge):
         return _llm_judge(section)
@@ -80,8 +79,10 @@ def _llm_judge(section: cfg.LlmJudge) -> Judge:
     from otel_ctxscore.litellm_judge import LiteLLMJudge
 
     chosen = {name: value for name, value in section if name not in ("type", "model", "api_key", "prices")}
-    prices = {model: (price.input, price.output) for model, price in section.prices.items()}
-    return LiteLLMJudge(section.model, api_key=configuration.secret(section.api_key), prices=prices, **chosen)
+    prices = {model: dict(price) for model, price in section.prices.items()}
+    local = LocalJudge() if section.on_outage == "local" else None
+    key = configuration.secret(section.api_key)
+    return LiteLLMJudge(section.model, api_key=key, prices=prices, local=local, **chosen)
 
 
 def _custom_judge(section: cfg.CustomJudge) -> Judge:
@@ -116,12 +117,3 @@ def scorers(config: Config, judge: Judge) -> tuple[list[AnyScorer], list[AnyScor
     if section.context_precision is not None:
         wanted.insert(0, ContextPrecision(section.context_precision.scale))
     return on(wanted, judge)
-
-
-def evaluator(judge: Judge, scorers: list[AnyScorer]) -> Callable[[RagRun], Awaitable[Evaluation]]:
-    """What judges and scores one run."""
-
-    async def evaluated(run: RagRun) -> Evaluation:
-        return await evaluate(run, judge, scorers)
-
-    return evaluated

@@ -13,6 +13,9 @@ from otel_ctxscore import parts
 from otel_ctxscore.config import Config
 from otel_ctxscore.core.assembly import TraceAssembler
 from otel_ctxscore.core.codec import fuller
+from otel_ctxscore.core.model import Evaluation, RagRun
+from otel_ctxscore.core.trend import Trend
+from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.io.jsonl import JsonlSink
 from otel_ctxscore.io.otlp_grpc import OtlpGrpc
 from otel_ctxscore.io.otlp_http import OtlpHttp
@@ -46,6 +49,7 @@ class Service:
         self._stop = asyncio.Event()
         self.judge = parts.judge(config)
         self.scorers, self.off = parts.scorers(config, self.judge)
+        self._watched = {scorer.name for scorer in self.scorers}
         self.metrics = Metrics([scorer.name for scorer in self.scorers], max_values=config.metrics.max_values)
         self.sinks = sinks(config)
         self.sources = sources(config, self.metrics)
@@ -53,11 +57,26 @@ class Service:
             sampler=parts.sampler(config),
             assembler=TraceAssembler(parts.limits(config), fuller),
             read=parts.reader(config),
-            evaluate=parts.evaluator(self.judge, self.scorers),
+            evaluate=self._evaluate,
             sinks=self.sinks,
             metrics=self.metrics,
         )
+        self.trends: dict[tuple[str, str, str], Trend] = {}
         self._declare()
+
+    async def _evaluate(self, run: RagRun) -> Evaluation:
+        evaluation = await evaluate(run, self.judge, self.scorers)
+        if not run.redelivered:
+            self._note(evaluation)
+        return evaluation
+
+    def _note(self, evaluation: Evaluation) -> None:
+        """Let each series of scores know the run. Their number is bounded like that of the metrics' services."""
+        for score in evaluation.scores:
+            key = (evaluation.run.service, score.name, score.version)
+            known = key in self.trends or len(self.trends) < self.config.metrics.max_values * len(self.scorers)
+            if score.ratio is not None and score.name in self._watched and known:
+                self.trends.setdefault(key, Trend(self.config.alarm.margin)).add(score.ratio, evaluation.weight)
 
     def _declare(self) -> None:
         """What metrics can be zero from the start, and what is read at each scrape."""
