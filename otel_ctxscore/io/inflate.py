@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import zstandard
 from isal import isal_zlib
 
+ISAL_ERROR = cast("type[Exception]", isal_zlib.error)  # its stub declares an instance
 _GZIP_WINDOW, _ZLIB_WINDOW, _RAW_WINDOW = 31, 15, -15
 _MOST_MEMBERS = 16  # each member costs a copy of the rest
 _SMALLEST_ZSTD_WINDOW = 8 << 20  # the least that RFC 8878 asks a decoder to support
@@ -74,7 +76,7 @@ def _member(body: bytes, window: int, left: int, limit: int) -> tuple[bytes, byt
     stream = isal_zlib.decompressobj(wbits=window)
     try:
         inflated: bytes = stream.decompress(body, left + 1)
-    except isal_zlib.error:  # type: ignore[misc]  # its stub declares an instance
+    except ISAL_ERROR:
         raise BadEncoding("the compressed body is broken") from None
     if len(inflated) > left:
         raise TooLarge(limit)

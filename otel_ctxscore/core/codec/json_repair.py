@@ -22,9 +22,10 @@ _HEAD = 4096  # enough to hold the first keys of a request
 
 
 class Decoder(Generic[T]):
-    """Decodes one type. Raises Malformed, and nothing else."""
+    """Decodes one type. Raises Malformed, and nothing else; `called` is what its text says was expected."""
 
-    def __init__(self, kind: Any) -> None:
+    def __init__(self, kind: Any, called: str = "OTLP/JSON") -> None:
+        self._called = called
         self._decode = msgspec.json.Decoder(kind).decode
 
     def __call__(self, text: bytes | msgspec.Raw) -> T:
@@ -32,7 +33,7 @@ class Decoder(Generic[T]):
             found: T = self._decode(text)
             return found
         except msgspec.ValidationError as error:
-            raise Malformed(f"not OTLP/JSON: {error}") from None
+            raise Malformed(f"not {self._called}: {error}") from None
         except (msgspec.DecodeError, RecursionError):
             return self._repaired(bytes(text))
 
@@ -41,7 +42,7 @@ class Decoder(Generic[T]):
             found: T = self._decode(repaired(text))
             return found
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise Malformed(f"not OTLP/JSON: {error}") from None
+            raise Malformed(f"not {self._called}: {error}") from None
 
 
 def repaired(text: bytes) -> bytes:

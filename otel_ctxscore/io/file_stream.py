@@ -1,0 +1,116 @@
+"""A file's bytes, inflated where they are compressed, cut into the pieces that hold one JSON value each."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import BinaryIO, cast
+
+import msgspec
+import zstandard
+from isal import igzip
+
+from otel_ctxscore.core.codec.json_repair import repaired
+from otel_ctxscore.core.codec.wire import Malformed
+from otel_ctxscore.io.inflate import ISAL_ERROR
+
+LARGEST = 256 << 20
+"""Bytes of the largest line or document that is read."""
+HEAD = 4096
+"""Bytes a file's kind is told by."""
+_BUFFER = 64 << 10
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_LARGEST_ZSTD_WINDOW = 128 << 20  # `zstd --long`
+BROKEN_STREAM: tuple[type[Exception], ...] = (OSError, EOFError, zstandard.ZstdError, ISAL_ERROR)
+"""What reading a file whose compression is broken or cut raises."""
+
+Piece = tuple[int, bytes]
+"""The line a piece starts at, counted from 1, and its text."""
+
+
+@contextmanager
+def opened(path: str) -> Iterator[io.BufferedReader]:
+    """The file as it is when inflated (gzip, zstd); `-` is standard input. Raises OSError."""
+    with ExitStack() as stack:
+        file = cast("io.BufferedReader", sys.stdin.buffer) if path == "-" else stack.enter_context(open(path, "rb"))
+        magic = file.peek(len(_ZSTD))[: len(_ZSTD)]
+        if magic.startswith(_GZIP):
+            yield _buffered(stack, igzip.IGzipFile(fileobj=file))
+        elif magic == _ZSTD:
+            inflater = zstandard.ZstdDecompressor(max_window_size=_LARGEST_ZSTD_WINDOW)
+            yield _buffered(stack, inflater.stream_reader(file, read_across_frames=True, closefd=False))
+        else:
+            yield file
+
+
+def _buffered(stack: ExitStack, stream: object) -> io.BufferedReader:
+    return stack.enter_context(io.BufferedReader(cast("io.RawIOBase", stream), _BUFFER))
+
+
+def whole(stream: BinaryIO, start: bytes = b"") -> bytes:
+    """What is left of the stream, after `start`. Raises Malformed above LARGEST."""
+    text = start + stream.read(LARGEST + 1 - len(start))
+    if len(text) > LARGEST:
+        raise Malformed(f"larger than the {LARGEST >> 20} MiB that one document may have")
+    return text
+
+
+def pieces(stream: BinaryIO) -> Iterator[Piece]:
+    """The JSON values of a file: its lines, or the one document that all its lines make up."""
+    lines = _lines(stream)
+    start = next(lines, None)
+    if start is None:
+        return
+    if _looks_whole(start[1]):
+        yield start
+        yield from lines
+        return
+    second = next(lines, None)
+    if second is None or (_looks_whole(second[1]) and start[1].strip() != b"["):
+        yield from [start] if second is None else [start, second]
+        yield from lines
+        return
+    yield from _document(start, whole(stream, start[1] + second[1]))
+
+
+def _document(start: Piece, text: bytes) -> Iterator[Piece]:
+    """One document of many lines; where it is none, its lines."""
+    if _is_json(text):
+        yield start[0], text
+        return
+    for number, line in enumerate(text.splitlines(keepends=True), start[0]):
+        if line.strip():
+            yield number, line
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        try:
+            repaired(text)
+        except Malformed:
+            return False
+    return True
+
+
+def _looks_whole(line: bytes) -> bool:
+    """Whether a line can be a JSON value of its own; the first lines of an indented document never look so."""
+    text = line.strip()
+    return text[:1] + text[-1:] in (b"{}", b"[]")
+
+
+def _lines(stream: BinaryIO) -> Iterator[Piece]:
+    """The lines that are not blank. One above LARGEST is cut there, and its rest passed over."""
+    number = 0
+    while line := stream.readline(LARGEST):
+        number += 1
+        if number == 1:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        if line.strip():
+            yield number, line
+        while len(line) == LARGEST and not line.endswith(b"\n"):
+            line = stream.readline(LARGEST)
