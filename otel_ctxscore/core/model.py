@@ -359,12 +359,11 @@ class RagRun:
     @cached_property
     def refused(self) -> Reason | None:
         """Why no scorer at all can score this run, or None. Such a run never reaches a judge."""
+        usable = any(retrieval.refused is None for retrieval in self.retrievals)
+        reasons = [] if usable else [r.refused for r in self.retrievals if r.refused is not None]
         if self.query is None or not self.query.strip():
-            return Reason.NO_QUERY if self.retrievals else self.incomplete_reason or Reason.NO_CONTEXTS
-        if any(retrieval.refused is None for retrieval in self.retrievals):
-            return None
-        reasons = [r.refused for r in self.retrievals if r.refused is not None]
-        return first_reason(reasons) or self.incomplete_reason or Reason.NO_CONTEXTS
+            return first_reason([*reasons, self.incomplete_reason or Reason.NO_QUERY])
+        return None if usable else first_reason(reasons) or self.incomplete_reason or Reason.NO_CONTEXTS
 
 
 def first_reason(reasons: Iterable[Reason]) -> Reason | None:
