@@ -1,0 +1,90 @@
+"""The answer in the output of a turn or a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from otel_ctxscore.core.conventions.messages import Message, looks_like_messages, messages_in
+from otel_ctxscore.core.conventions.nested import Node
+from otel_ctxscore.core.conventions.values import is_said, text_of
+from otel_ctxscore.core.conventions.vocabulary import Text
+
+ANSWER_KEYS = (
+    "answer", "final_answer", "finalAnswer", "final_output", "finalOutput", "final_result", "response", "output_text",
+    "outputText", "output", "outputs", "result", "reply", "replies", "answers", "text", "generated_text", "generation",
+    "completion", "return_values", "return_value", "choices", "generations", "candidates", "message", "messages",
+    "update", "data", "content", "raw", "value", "body", "kwargs", "generated_answer", "summary",
+)  # fmt: skip
+FIRST_OF = frozenset({"choices", "generations", "candidates", "replies", "answers"})
+"""Lists of alternatives, of which the first is what the caller takes."""
+MAX_NESTING = 8
+
+
+def answer_in(node: Node | None, *, depth: int = 0) -> Text | None:
+    """The text that a value answers: a bare text, the last assistant text of messages, or a text under a usual
+    name. None for tool calls, printed objects and anything else."""
+    if node is None or depth > MAX_NESTING:
+        return None
+    opened = node.opened()
+    if isinstance(opened.value, str):
+        said = is_said(opened.value) and not opened.broken
+        return Text(opened.value, opened.at) if said else None
+    if looks_like_messages(opened):
+        return _of_messages(opened, depth)
+    if isinstance(opened.value, list):
+        return _of_list(opened, depth)
+    return _of_map(opened, depth) if isinstance(opened.value, dict) else None
+
+
+def _of_messages(node: Node, depth: int) -> Text | None:
+    told = told_in(messages_in(node, role="assistant"))
+    return told or (_of_map(node, depth, skip=("messages",)) if isinstance(node.value, dict) else None)
+
+
+def told_in(messages: Sequence[Message]) -> Text | None:
+    """The last text of an assistant that stands for itself: no preface to a tool call that is still open, and no
+    answer to an earlier question than the last."""
+    for message in reversed(messages):
+        if message.role == "user" and message.texts:
+            return None
+        if message.role == "assistant" and not message.pending and is_said(message.text):
+            return Text(message.text, message.at)
+    return None
+
+
+def _of_list(node: Node, depth: int) -> Text | None:
+    """The only answer of a list, the last of several steps."""
+    found = [a for element in node.each() if (a := answer_in(element, depth=depth + 1)) is not None]
+    if len(found) > 1 and all(isinstance(element.value, str) for element in node.each()):
+        return None
+    return found[-1] if found else None
+
+
+def _of_map(node: Node, depth: int, skip: Iterable[str] = ()) -> Text | None:
+    for name in ANSWER_KEYS:
+        entry = node.key(name) if name not in skip else None
+        inner = _alternative(name, entry.opened()) if entry is not None else None
+        if inner is not None and (found := answer_in(inner, depth=depth + 1)) is not None:
+            return found
+    return _below(node, depth)
+
+
+def _alternative(name: str, node: Node) -> Node:
+    while name in FIRST_OF and isinstance(node.value, list) and node.value and not looks_like_messages(node):
+        node = node.index(0).opened()
+    return node
+
+
+def _below(node: Node, depth: int) -> Text | None:
+    """The answer of the only map inside that gives one, as the outputs of a pipeline's components do."""
+    maps = [entry for _, entry in node.entries() if isinstance(entry.value, dict)]
+    found = [a for entry in maps if (a := _of_map(entry, depth + 1) if depth < MAX_NESTING else None) is not None]
+    return found[0] if len({a.text for a in found}) == 1 else None
+
+
+def verbatim(node: Node | None) -> Text | None:
+    """A model's answer as it stands, a structured one as its JSON."""
+    if node is None:
+        return None
+    text = text_of(node.value)
+    return answer_in(node) or (Text(text, node.at) if is_said(text) else None)

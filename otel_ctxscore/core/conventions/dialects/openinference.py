@@ -1,0 +1,201 @@
+"""OpenInference (Arize): typed spans with flattened lists of documents and messages."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from otel_ctxscore.core.conventions.answers import answer_in
+from otel_ctxscore.core.conventions.document_lists import Documents, described_by, flattened, lists_in, passed_lists_in
+from otel_ctxscore.core.conventions.flattened import Row, rows
+from otel_ctxscore.core.conventions.messages import Message, messages_in
+from otel_ctxscore.core.conventions.nested import Node
+from otel_ctxscore.core.conventions.questions import question_in
+from otel_ctxscore.core.conventions.signs import variables_in
+from otel_ctxscore.core.conventions.tools import words_of
+from otel_ctxscore.core.conventions.values import text_of
+from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Question, Reading, Role, Sight, Text
+from otel_ctxscore.core.model import Value
+
+ROLES = {
+    "agent": Role.AGENT, "chain": Role.CHAIN, "llm": Role.LLM, "retriever": Role.RETRIEVER,
+    "reranker": Role.RERANKER, "tool": Role.TOOL, "embedding": Role.EMBEDDING, "prompt": Role.PROMPT,
+    "guardrail": Role.GUARDRAIL, "unknown": Role.CHAIN, "vector_db": Role.VECTOR_DB,
+}  # fmt: skip
+DOCUMENTS = {
+    Role.RETRIEVER: "retrieval.documents",
+    Role.VECTOR_DB: "retrieval.documents",
+    Role.RERANKER: "reranker.output_documents",
+}
+RERANKING = frozenset({"rerank", "reranker", "reranking", "postprocess", "postprocessor"})
+
+
+def read(sight: Sight) -> Reading:
+    role = _role(sight)
+    return Reading(
+        dialect="openinference",
+        role=role,
+        name=_text(sight, "tool.name"),
+        question=_question(sight, role),
+        answer=_answer(sight) if role in HOLDERS else None,
+        heard=_messages(sight, "llm.input_messages", "user") or _prompts(sight),
+        said=_messages(sight, "llm.output_messages", "assistant") or _spoken(sight, role),
+        documents=_documents(sight, role),
+        candidates=_candidates(sight) if role is Role.RERANKER else None,
+        passed=_passed(sight) if role in HOLDERS else None,
+        result=sight.node("output.value") if role is Role.TOOL else None,
+        variables=variables_in(sight.node("llm.prompt_template.variables")),
+    )
+
+
+def _role(sight: Sight) -> Role:
+    role = ROLES.get(sight.word("openinference.span.kind"), Role.OTHER)
+    if role is Role.CHAIN and RERANKING & set(words_of(sight.span.name)) and _documents(sight, Role.RERANKER):
+        return Role.RERANKER
+    if role is Role.OTHER and sight.node("input.value") is not None:
+        return Role.CHAIN
+    return role
+
+
+def _text(sight: Sight, name: str) -> str | None:
+    node = sight.node(name)
+    return text_of(node.value) if node else None
+
+
+def _is_json(sight: Sight, side: str) -> bool:
+    return "json" in sight.word(f"{side}.mime_type")
+
+
+def _question(sight: Sight, role: Role) -> Question | None:
+    if role is Role.RERANKER and (asked := question_in(sight.node("reranker.query"))) is not None:
+        return asked
+    if role in (Role.LLM, Role.PROMPT):
+        variables = sight.node("llm.prompt_template.variables")
+        return question_in(variables) if variables and _names_question(variables) else None
+    return question_in(sight.node("input.value"), json=_is_json(sight, "input"))
+
+
+def _names_question(node: Node) -> bool:
+    value = node.opened().value
+    return isinstance(value, dict) and bool(value.keys() & {"question", "query", "query_str", "user_query", "input"})
+
+
+def _answer(sight: Sight) -> Text | None:
+    return answer_in(sight.node("output.value"))
+
+
+def _spoken(sight: Sight, role: Role) -> tuple[Message, ...]:
+    told = answer_in(sight.node("output.value")) if role is Role.LLM else None
+    return messages_in(Node(told.text, told.at), role="assistant") if told else ()
+
+
+def _messages(sight: Sight, prefix: str, role: str) -> tuple[Message, ...]:
+    whole = sight.node(prefix)
+    if whole is not None:
+        return messages_in(whole, role=role)
+    found = (messages_in(_node(row, role)) for row in rows(sight.span.attributes, prefix))
+    return tuple(chain.from_iterable(found))
+
+
+def _node(row: Row, role: str) -> Node:
+    """A flattened message in the shape of a nested one, at its flattened place."""
+    values = {name.removeprefix("message."): value for name, value in row.values.items()}
+    content = values.get("content")
+    message: dict[str, Value] = {
+        "role": values.get("role") or role,
+        "content": content if content else _contents(values),
+    }
+    for name in ("name", "tool_call_id"):
+        message[name] = values.get(name)
+    message["tool_calls"] = [_call(call) for call in rows(values, "tool_calls")]
+    return Node(message, f"{row.at}.message.")
+
+
+def _contents(values: dict[str, Value]) -> Value:
+    parts = [_unprefixed(row, "message_content.") for row in rows(values, "contents")]
+    return [{"type": part.get("type") or "text", "text": part.get("text")} for part in parts if part.get("text")]
+
+
+def _call(row: Row) -> Value:
+    call = _unprefixed(row, "tool_call.")
+    return {
+        "id": call.get("id"),
+        "type": "tool_call",
+        "name": call.get("function.name"),
+        "arguments": call.get("function.arguments"),
+    }
+
+
+def _unprefixed(row: Row, prefix: str) -> dict[str, Value]:
+    return {name.removeprefix(prefix): value for name, value in row.values.items()}
+
+
+def _prompts(sight: Sight) -> tuple[Message, ...]:
+    """Prompts of completion models: flattened by the conventions, an array in the LlamaIndex instrumentation."""
+    whole = sight.node("llm.prompts")
+    if whole is not None:
+        return messages_in(whole)
+    found = (
+        messages_in(Node(row.values.get("prompt.text"), f"{row.at}.prompt.text"))
+        for row in rows(sight.span.attributes, "llm.prompts")
+    )
+    return tuple(chain.from_iterable(found))
+
+
+def _documents(sight: Sight, role: Role) -> tuple[Documents, ...] | None:
+    prefix = DOCUMENTS.get(role)
+    if prefix is None:
+        return None
+    listed = flattened(sight.span.attributes, prefix, dropped=sight.span.dropped_attributes_count)
+    output = sight.node(prefix, "output.value")
+    whole = lists_in(output) if output is not None else None
+    if listed is not None:
+        return (described_by(listed, [d for one in whole or () for d in one.documents]),)
+    if whole is not None:
+        return whole
+    return (
+        (Documents((), prefix, incomplete=sight.span.dropped_attributes_count > 0),) if role is Role.RETRIEVER else None
+    )
+
+
+def _candidates(sight: Sight) -> tuple[Documents, ...] | None:
+    listed = flattened(sight.span.attributes, "reranker.input_documents")
+    return (listed,) if listed else None
+
+
+def _passed(sight: Sight) -> tuple[Documents, ...] | None:
+    for name in ("output.value", "input.value"):
+        node = sight.node(name)
+        if node is not None and (found := passed_lists_in(node)) is not None:
+            return found
+    return None
+
+
+READS = (
+    "openinference.span.kind", "input.value", "output.value", "input.mime_type", "retrieval.documents.N.document.*",
+    "reranker.query", "reranker.output_documents.N.document.*", "reranker.input_documents.N.document.*",
+    "llm.input_messages.N.message.*", "llm.output_messages.N.message.*", "llm.prompts",
+    "llm.prompt_template.variables", "tool.name", "session.id",
+)  # fmt: skip
+
+DIALECT = Dialect(
+    name="openinference",
+    title="OpenInference",
+    read=read,
+    scopes=("openinference.", "@arizeai/openinference"),
+    markers=(
+        "openinference.",
+        "retrieval.documents.",
+        "reranker.",
+        "llm.input_messages",
+        "llm.output_messages",
+        "input.value",
+        "output.value",
+    ),
+    versions="openinference-instrumentation-langchain 0.1.80, -llama-index 4.6.1, -haystack 0.1.46; spec of 2026-08",
+    reads=READS,
+    example={
+        "openinference.span.kind": "RETRIEVER",
+        "input.value": "How long is the warranty?",
+        "retrieval.documents.0.document.content": "The warranty is 24 months.",
+    },
+)

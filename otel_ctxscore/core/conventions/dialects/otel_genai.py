@@ -1,0 +1,233 @@
+"""The OpenTelemetry GenAI conventions, every released shape since 1.28: attributes, span events, log events."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from otel_ctxscore.core.conventions.answers import answer_in, told_in
+from otel_ctxscore.core.conventions.document_lists import Documents, lists_in
+from otel_ctxscore.core.conventions.messages import Message, messages_in
+from otel_ctxscore.core.conventions.nested import Node
+from otel_ctxscore.core.conventions.questions import asked_in, question_in
+from otel_ctxscore.core.conventions.signs import is_context_name
+from otel_ctxscore.core.conventions.values import is_said, number_of, text_of
+from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Occurrence, Question, Reading, Role, Sight, Text
+
+SWITCH = (
+    "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and "
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT (EVENT_ONLY loses the documents)"
+)
+ROLES = {
+    "retrieval": Role.RETRIEVER, "search_memory": Role.RETRIEVER, "vector_db_retrieve": Role.RETRIEVER,
+    "retriever": Role.RETRIEVER, "framework_retriever": Role.RETRIEVER, "retrieve": Role.RETRIEVER,
+    "rerank": Role.RERANKER, "reranker": Role.RERANKER, "reranking": Role.RERANKER,
+    "execute_tool": Role.TOOL, "tool": Role.TOOL, "chat": Role.LLM, "text_completion": Role.LLM,
+    "generate_content": Role.LLM, "generatetext": Role.LLM, "completion": Role.LLM, "streamtext": Role.LLM,
+    "embeddings": Role.EMBEDDING, "embedding": Role.EMBEDDING, "invoke_agent": Role.AGENT, "create_agent": Role.OTHER,
+    "invoke_workflow": Role.CHAIN, "chain": Role.CHAIN, "workflow": Role.CHAIN, "agent": Role.AGENT,
+    "guard": Role.GUARDRAIL, "guardrail.run": Role.GUARDRAIL,
+}  # fmt: skip
+DETAILS = "gen_ai.client.inference.operation.details"
+TURNS = ("gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message", "gen_ai.tool.message")
+CHOICE = "gen_ai.choice"
+PROMPTS = "gen_ai.content.prompt"
+COMPLETIONS = "gen_ai.content.completion"
+VARIABLE = "gen_ai.prompt.variable."
+
+
+def read(sight: Sight) -> Reading:
+    role = ROLES.get(sight.word("gen_ai.operation.name"), Role.OTHER)
+    if role is Role.OTHER and sight.node("gen_ai.tool.call.result", "gen_ai.tool.name") and not _is_model(sight):
+        role = Role.TOOL
+    reading = Reading(
+        dialect="otel_genai",
+        role=role if role is not Role.OTHER or not _is_model(sight) else Role.LLM,
+        name=_named(sight),
+        heard=_heard(sight),
+        said=_said(sight),
+        documents=_documents(sight),
+        result=_result(sight, role),
+        variables=_variables(sight),
+        failed=sight.word("gen_ai.tool.status") == "error",
+    )
+    return _completed(reading, sight)
+
+
+def _completed(reading: Reading, sight: Sight) -> Reading:
+    question, answer = _asked(reading, sight), _answered(reading, sight)
+    silent = reading.role in _SPEAKING and not (question or answer)
+    return Reading(silent=silent, question=question, answer=answer).filled(reading)
+
+
+_SPEAKING = frozenset({Role.RETRIEVER, Role.TOOL, Role.LLM, Role.AGENT, Role.CHAIN, Role.RERANKER})
+
+
+def _is_model(sight: Sight) -> bool:
+    return (
+        sight.node("gen_ai.request.model") is not None
+        and sight.node("gen_ai.response.model", "gen_ai.input.messages") is not None
+    )
+
+
+def _named(sight: Sight) -> str | None:
+    node = sight.node("gen_ai.tool.name", "gen_ai.data_source.id", "gen_ai.agent.name", "gen_ai.workflow.name")
+    return text_of(node.value) if node else None
+
+
+def first(sight: Sight, *names: str) -> Node | None:
+    """The first of the keys that is there: on the span, in its details event, in its details log."""
+    if (node := sight.node(*names)) is not None:
+        return node
+    for details in sight.named(DETAILS):
+        for name in names:
+            if (node := details.node(name)) is not None:
+                return node
+    return None
+
+
+def _heard(sight: Sight) -> tuple[Message, ...]:
+    system = messages_in(first(sight, "gen_ai.system_instructions"), role="system")
+    heard = messages_in(first(sight, "gen_ai.input.messages"))
+    return (*system, *heard) if heard else (*system, *_event_turns(sight), *_prompt_events(sight))
+
+
+def _event_turns(sight: Sight) -> tuple[Message, ...]:
+    found = (_from_event(event) for event in sight.named(*TURNS))
+    return tuple(chain.from_iterable(found))
+
+
+def _from_event(event: Occurrence) -> tuple[Message, ...]:
+    """One message of the conventions up to 1.36: the role is in the name, the content in attributes or body."""
+    role = event.name.removeprefix("gen_ai.").removesuffix(".message")
+    content = event.node("content") or event.node("gen_ai.event.content") or event.node("body")
+    if role == "tool":
+        return _tool_event(event, content)
+    told = messages_in(content, role=role)
+    return tuple(
+        Message(role if m.role == "user" and not m.results else m.role, m.texts, m.calls, m.results) for m in told
+    )
+
+
+def _tool_event(event: Occurrence, content: Node | None) -> tuple[Message, ...]:
+    told = messages_in(content, role="tool") if content is not None else ()
+    if any(message.results for message in told) or content is None:
+        return told
+    identity = event.node("id") or event.node("tool_call_id")
+    whole: dict[str, object] = {
+        "role": "tool",
+        "content": content.value,
+        "tool_call_id": text_of(identity.value) if identity else "",
+    }
+    return messages_in(Node(whole, content.at)) if content.value else ()  # type: ignore[arg-type]
+
+
+def _prompt_events(sight: Sight) -> tuple[Message, ...]:
+    found = (messages_in(event.node("gen_ai.prompt") or event.node("content")) for event in sight.named(PROMPTS))
+    return tuple(chain.from_iterable(found))
+
+
+def _said(sight: Sight) -> tuple[Message, ...]:
+    told = messages_in(first(sight, "gen_ai.output.messages"), role="assistant")
+    return told or (*_choices(sight), *_completion_events(sight))
+
+
+def _choices(sight: Sight) -> tuple[Message, ...]:
+    """The answers in events: one event a choice, or several pieces of one that was streamed."""
+    events = [
+        event for event in sight.named(CHOICE) if event.node("message") or event.node("content") or event.node("body")
+    ]
+    told = [
+        messages_in(event.node("message") or event.node("content") or event.node("body"), role="assistant")
+        for event in events
+    ]
+    return tuple(chain.from_iterable(told))
+
+
+def _completion_events(sight: Sight) -> tuple[Message, ...]:
+    found = (
+        messages_in(event.node("gen_ai.completion") or event.node("content"), role="assistant")
+        for event in sight.named(COMPLETIONS)
+    )
+    return tuple(chain.from_iterable(found))
+
+
+def _documents(sight: Sight) -> tuple[Documents, ...] | None:
+    node = first(sight, "gen_ai.retrieval.documents", "gen_ai.memory.records", "gen_ai.rerank.output_documents",
+                 "gen_ai.rerank.output.documents")  # fmt: skip
+    found = lists_in(node) if node is not None else None
+    stated = number_of(sight.span.attributes.get("gen_ai.retrieval.document_count"))
+    if found and stated is not None and len(found) == 1 and len(found[0].documents) < stated:
+        return (Documents(found[0].documents, found[0].at, incomplete=True),)
+    return found
+
+
+def _result(sight: Sight, role: Role) -> Node | None:
+    if role is not Role.TOOL:
+        return None
+    node = first(
+        sight, "gen_ai.tool.call.result", "gen_ai.tool.output", "gen_ai.tool.call.output", "gen_ai.tool.result"
+    )
+    if node is not None:
+        return node
+    found = [n for event in sight.named(CHOICE) if (n := event.node("message") or event.node("content")) is not None]
+    return found[-1] if found else None
+
+
+def _variables(sight: Sight) -> tuple[Text, ...]:
+    places = [("", sight.span.attributes)] + [(f"{e.source}:{e.name}/", e.attributes) for e in sight.named(DETAILS)]
+    return tuple(
+        Text(value, f"{where}{name}")
+        for where, attributes in places
+        for name, value in sorted(attributes.items())
+        if name.startswith(VARIABLE)
+        and is_context_name(name.removeprefix(VARIABLE))
+        and isinstance(value, str)
+        and is_said(value)
+    )
+
+
+def _asked(reading: Reading, sight: Sight) -> Question | None:
+    if reading.role is Role.RETRIEVER or reading.role is Role.RERANKER:
+        return question_in(
+            first(sight, "gen_ai.retrieval.query.text", "gen_ai.memory.query.text", "gen_ai.rerank.query")
+        )
+    if reading.role is Role.TOOL:
+        return question_in(first(sight, "gen_ai.tool.call.arguments", "gen_ai.tool.input")) or _asked_in_event(sight)
+    if reading.role in HOLDERS:
+        return asked_in(reading.heard) or question_in(first(sight, "gen_ai.workflow.input", "gen_ai.agent.input"))
+    return question_in(first(sight, f"{VARIABLE}question", f"{VARIABLE}query", f"{VARIABLE}input"))
+
+
+def _asked_in_event(sight: Sight) -> Question | None:
+    found = [n for event in sight.named("gen_ai.tool.message") if (n := event.node("content")) is not None]
+    return question_in(found[0]) if found else None
+
+
+def _answered(reading: Reading, sight: Sight) -> Text | None:
+    if reading.role not in HOLDERS:
+        return None
+    return told_in(reading.said) or answer_in(first(sight, "gen_ai.workflow.output", "gen_ai.agent.output"))
+
+
+READS = (
+    "gen_ai.operation.name", "gen_ai.retrieval.query.text", "gen_ai.retrieval.documents", "gen_ai.input.messages",
+    "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
+    "gen_ai.prompt.variable.*", "gen_ai.memory.records", "events gen_ai.user.message, gen_ai.choice and their like",
+    f"event or log {DETAILS}", "gen_ai.conversation.id",
+)  # fmt: skip
+
+DIALECT = Dialect(
+    name="otel_genai",
+    title="OpenTelemetry GenAI semantic conventions",
+    read=read,
+    scopes=("opentelemetry.instrumentation.genai", "opentelemetry.util.genai"),
+    markers=("gen_ai.",),
+    versions="conventions 1.28 to 1.42-dev; opentelemetry-instrumentation-genai-* 1.1b0 to 1.3b0",
+    reads=READS,
+    switch=SWITCH,
+    example={
+        "gen_ai.operation.name": "retrieval",
+        "gen_ai.retrieval.query.text": "How long is the warranty?",
+        "gen_ai.retrieval.documents": '[{"id": "doc-1", "score": 0.91, "content": "The warranty is 24 months."}]',
+    },
+)

@@ -1,0 +1,317 @@
+"""Chat messages in all the shapes that models' APIs and frameworks write them in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from otel_ctxscore.core.conventions.nested import Node
+from otel_ctxscore.core.conventions.values import text_of
+
+ROLES = {
+    "human": "user", "humanmessage": "user", "humanmessagechunk": "user", "ai": "assistant", "model": "assistant",
+    "aimessage": "assistant", "aimessagechunk": "assistant", "bot": "assistant", "unknown": "assistant",
+    "systemmessage": "system", "developer": "system", "toolmessage": "tool", "function": "tool",
+    "functionmessage": "tool", "chatbot": "assistant", "toolmessagechunk": "tool",
+}  # fmt: skip
+KNOWN = frozenset({"user", "assistant", "system", "tool"})
+SILENT_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking", "blob", "file", "uri", "image", "image_url"})
+MAX_MESSAGES = 2000
+MAX_NESTING = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call that the model asked for."""
+
+    id: str
+    name: str
+    arguments: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool returned, as it stands in a conversation."""
+
+    id: str
+    name: str
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One text part of a message."""
+
+    text: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. `texts` are its text parts; in an assistant's message only those after the last tool result or
+    before the first call, whichever hold a text. `pending`: it ends in tool calls that nobody has answered yet."""
+
+    role: str
+    texts: tuple[Said, ...] = ()
+    calls: tuple[Call, ...] = ()
+    results: tuple[Result, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return "\n".join(part.text for part in self.texts)
+
+    @property
+    def at(self) -> str:
+        return self.texts[-1].at if self.texts else ""
+
+    @property
+    def pending(self) -> bool:
+        answered = {result.id for result in self.results}
+        return any(call.id not in answered for call in self.calls)
+
+
+def messages_in(node: Node | None, role: str = "user") -> tuple[Message, ...]:
+    """The messages that a value holds: a list of them, one alone, or a map with `messages`.
+
+    `role` is that of a bare text.
+    """
+    if node is None:
+        return ()
+    found = _messages(node, role, 0)
+    return tuple(message for _, message in zip(range(MAX_MESSAGES), found, strict=False))
+
+
+def _messages(node: Node, role: str, depth: int) -> Iterator[Message]:
+    opened = node.opened()
+    if depth > MAX_NESTING:
+        return
+    if isinstance(opened.value, list) and not _is_pair(opened):
+        yield from _from_list(opened, role, depth)
+    elif (inner := opened.key("messages")) is not None:
+        yield from _messages(inner, role, depth + 1)
+    elif (message := _message(opened, role)) is not None:
+        yield message
+
+
+def _from_list(node: Node, role: str, depth: int) -> Iterator[Message]:
+    elements = [element.opened() for element in node.each()]
+    if elements and all(_is_content_part(element) for element in elements):
+        yield _assembled(role, elements)
+        return
+    for element in elements:
+        yield from _messages(element, role, depth + 1)
+
+
+def _is_content_part(node: Node) -> bool:
+    """A part of one message rather than a message: it has no role."""
+    value = node.value
+    if not isinstance(value, dict) or _role(node):
+        return False
+    parts = ("text", "toolUse", "toolResult", "functionCall", "function_call", "functionResponse", "function_response")
+    return any(name in value for name in parts) or value.get("type") in ("text", "input_text", "output_text")
+
+
+def _is_pair(node: Node) -> bool:
+    """`["user", "text"]`, as LangChain takes messages."""
+    value = node.value
+    if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
+        return False
+    return _canonical(value[0]) in KNOWN and isinstance(value[1], str | list)
+
+
+def looks_like_messages(node: Node) -> bool:
+    """Whether a value is a message or a list of them, seen by roles."""
+    opened = node.opened()
+    if isinstance(opened.value, list) and opened.value and not _is_pair(opened):
+        return looks_like_messages(opened.index(0)) or _is_pair(opened.index(0).opened())
+    return _is_pair(opened) or bool(_role(opened)) or (opened.key("messages") is not None)
+
+
+def _message(node: Node, role: str) -> Message | None:
+    if _is_pair(node):
+        pair = list(node.each())
+        return _assembled(_canonical(text_of(pair[0].value)), [pair[1]])
+    if isinstance(node.value, str):
+        return _assembled(role, [node]) if node.value.strip() else None
+    if not isinstance(node.value, dict):
+        return None
+    return _from_map(node, role)
+
+
+def _from_map(node: Node, role: str) -> Message | None:
+    inner = _dumped(node)
+    kind = text_of((node.key("type") or Node("", "")).value)
+    if kind in ("function_call", "function_call_output", "reasoning"):
+        return _assembled("tool" if kind.endswith("output") else "assistant", [node])
+    own = _role(node) or _role(inner)
+    content = _content(inner)
+    if content is None and not own:
+        return None
+    parts = _parts(content) if content else []
+    calls = inner.key("tool_calls") or inner.dig("additional_kwargs", "tool_calls")
+    spoken = own or role
+    if spoken == "tool":
+        return _tool_message(inner, content)
+    return _assembled(spoken, [*parts, *(calls.opened().each() if calls else ())])
+
+
+def _dumped(node: Node) -> Node:
+    """The fields of a message inside LangChain's dumps and in a choice."""
+    for name in ("kwargs", "data", "message", "update"):
+        inner = node.key(name)
+        opened = inner.opened() if inner else None
+        if opened is not None and isinstance(opened.value, dict) and (_content(opened) or "tool_calls" in opened.value):
+            return opened
+    return node
+
+
+def _content(node: Node) -> Node | None:
+    for name in ("parts", "content", "blocks", "items", "_content", "message", "text", "Text"):
+        entry = node.key(name)
+        if entry is not None and entry.value is not None and entry.value != []:
+            return entry
+    return None
+
+
+def _parts(content: Node) -> list[Node]:
+    """The parts of a content. A bare text is one part and is not opened: what looks like JSON in it was said."""
+    if isinstance(content.value, str) and not _holds_parts(content):
+        return [content]
+    opened = content.opened()
+    if isinstance(opened.value, dict):
+        inner = _content(opened)
+        return _parts(inner) if inner is not None and inner.value is not content.value else [opened]
+    return list(opened.each())
+
+
+def _holds_parts(node: Node) -> bool:
+    opened = node.opened()
+    elements = [element.opened() for element in opened.each()]
+    return bool(elements) and all(_is_content_part(element) or _is_typed(element) for element in elements)
+
+
+def _is_typed(node: Node) -> bool:
+    return (
+        isinstance(node.value, dict) and isinstance(node.value.get("type"), str) and "tool" in str(node.value["type"])
+    )
+
+
+def _role(node: Node) -> str:
+    """The role a map names, in its canonical word; '' where it names none."""
+    value = node.value
+    if not isinstance(value, dict):
+        return ""
+    for name in ("role", "_role", "type", "event.name"):
+        named = value.get(name)
+        named = named.get("Label") or named.get("label") if isinstance(named, dict) else named
+        if isinstance(named, str) and _canonical(named) in KNOWN and (name, named) != ("type", "function"):
+            return _canonical(named)
+    path = value.get("id")
+    if value.get("lc") and isinstance(path, list) and path and isinstance(path[-1], str):
+        return _canonical(path[-1]) if _canonical(path[-1]) in KNOWN else ""
+    return _canonical(str(value["role"])) if isinstance(value.get("role"), str) else ""
+
+
+def _canonical(named: str) -> str:
+    """`MessageRole.USER`, `gen_ai.user.message`, `HumanMessage` and the like in one of four words."""
+    word = named.strip().lower().removesuffix(".message").removeprefix("gen_ai.").rpartition(".")[2]
+    return "assistant" if word == "choice" else ROLES.get(word, word)
+
+
+def _tool_message(node: Node, content: Node | None) -> Message:
+    """A message of role tool: all it holds is the tool's result."""
+    if content is not None and (inner := [p for p in _parts(content) if _result(p.opened())]):
+        return _assembled("tool", inner)
+    name = text_of((node.key("name") or node.key("tool_name") or Node("", "")).value)
+    call = text_of((node.key("tool_call_id") or node.key("id") or Node("", "")).value)
+    return Message("tool", results=(Result(call, name, content),) if content is not None else ())
+
+
+def _assembled(role: str, parts: list[Node]) -> Message:
+    """A message from its parts. Of an assistant's texts those count that no tool call parts from the answer."""
+    texts: list[Said] = []
+    runs: list[tuple[Said, ...]] = []
+    calls: list[Call] = []
+    results: list[Result] = []
+    for part in parts:
+        opened = part if isinstance(part.value, str) else part.opened()
+        if (call := _call(opened)) is not None:
+            calls.append(call)
+        elif (result := _result(opened)) is not None:
+            results.append(result)
+        elif (said := _said(opened)) is not None:
+            texts.append(said)
+            continue
+        if texts:
+            runs.append(tuple(texts))
+            texts = []
+    runs += [tuple(texts)] if texts else []
+    spoken = runs[-1] if runs and role == "assistant" else tuple(said for run in runs for said in run)
+    return Message(role, spoken, tuple(calls), tuple(results))
+
+
+def _said(part: Node) -> Said | None:
+    """The text of a text part; None for images, reasoning and whatever else."""
+    if isinstance(part.value, str):
+        return Said(part.value, part.at) if part.value.strip() else None
+    if not isinstance(part.value, dict) or part.value.get("type") in SILENT_PARTS:
+        return None
+    for name in ("text", "content", "Text"):
+        entry = part.key(name)
+        if entry is not None and isinstance(entry.value, dict):
+            entry = entry.key("value")
+        if entry is not None and isinstance(entry.value, str) and entry.value.strip():
+            return Said(entry.value, entry.at)
+    return None
+
+
+def _call(part: Node) -> Call | None:
+    value = part.value
+    if not isinstance(value, dict):
+        return None
+    for name in ("toolUse", "functionCall", "function_call", "tool_call", "function"):
+        inner = part.key(name)
+        if inner is not None and isinstance(inner.value, dict):
+            return _called(inner, text_of(value.get("id")))
+    kind = value.get("type")
+    named = kind in ("tool_call", "tool-call", "tool_use", "function_call", "server_tool_call", "toolCall")
+    is_call = named or ("args" in value and "name" in value) or ("tool_name" in value and "arguments" in value)
+    return _called(part, "") if is_call else None
+
+
+def _called(node: Node, outer: str) -> Call:
+    name = _first(node, "name", "toolName", "tool_name")
+    identity = _first(node, "id", "toolUseId", "toolCallId", "call_id")
+    arguments = next(filter(None, map(node.key, ("arguments", "args", "input", "parameters"))), None)
+    return Call(identity or outer, name, arguments)
+
+
+def _result(part: Node) -> Result | None:
+    value = part.value
+    if not isinstance(value, dict):
+        return None
+    for name in ("toolResult", "functionResponse", "function_response", "tool_call_result"):
+        inner = part.key(name)
+        if inner is not None and isinstance(inner.value, dict):
+            return _returned(inner)
+    kinds = ("tool_call_response", "tool-result", "tool_result", "function_call_output", "server_tool_call_response")
+    return _returned(part) if value.get("type") in (*kinds, "tool-return") else None
+
+
+def _returned(node: Node) -> Result | None:
+    value = next(filter(None, map(node.key, ("response", "result", "output", "content"))), None)
+    if value is None:
+        return None
+    inner = value.key("value") if isinstance(value.value, dict) and value.value.keys() == {"type", "value"} else None
+    origin = node.dig("origin", "tool_name")
+    name = _first(node, "name", "toolName", "tool_name") or (text_of(origin.value) if origin else "")
+    identity = _first(node, "id", "toolUseId", "toolCallId", "tool_use_id", "call_id", "tool_call_id")
+    return Result(identity, name, inner or value)
+
+
+def _first(node: Node, *names: str) -> str:
+    for name in names:
+        entry = node.key(name)
+        if entry is not None and isinstance(entry.value, str) and entry.value:
+            return entry.value
+    return ""

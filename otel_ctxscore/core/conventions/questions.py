@@ -1,0 +1,177 @@
+"""The user's question in the input of a turn, a retriever or a tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from otel_ctxscore.core.conventions.messages import Message, looks_like_messages, messages_in
+from otel_ctxscore.core.conventions.nested import Node
+from otel_ctxscore.core.conventions.values import is_said, text_of, whole
+from otel_ctxscore.core.conventions.vocabulary import Question
+
+QUESTION_KEYS = (
+    "question", "query", "user_query", "userQuery", "user_question", "query_text", "queryText", "query_str",
+    "search_query", "searchQuery", "user_input", "userInput", "user_message", "userMessage", "user_prompt",
+    "str_or_query_bundle", "query_bundle", "question_text", "current_question",
+)  # fmt: skip
+LOOSE_KEYS = (
+    "input", "inputs", "prompt", "message", "text", "input_str", "input_value", "inputText", "q", "content",
+    "search_term", "searchTerm", "search", "keywords", "term", "task", "topic", "request", "new_message", "msg",
+)  # fmt: skip
+WRAPPERS = ("args", "kwargs", "data", "state", "values", "body", "payload", "arguments", "parameters", "variables")
+NO_QUESTION = frozenset({
+    "chat_history", "history", "config", "configuration", "session", "session_id", "user", "user_id", "thread_id",
+    "model", "metadata", "tags", "name", "template", "template_variables", "context", "documents", "docs", "id",
+    "type", "role", "system", "instructions", "top_k", "k", "filters",
+})  # fmt: skip
+MAX_NESTING = 6
+MAX_HISTORY = 40
+MAX_HISTORY_TEXT = 20_000
+
+_LABEL = re.compile(
+    r"^[#>*\s]*(?:user(?:'s)?\s+)?(?:question|query|user input|user message|input)"
+    r"\s*(?:\*\*)?:[ \t]*(?:\*\*)?",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NEXT_LABEL = re.compile(
+    r"^[#>*\s]*(?:final |helpful |your )?(?:answer|response|antwort|respuesta|output)\b[^\n]{0,20}:?\s*(?:\*\*)?\s*\Z",
+    re.I | re.M,
+)
+
+
+def question_in(node: Node | None, *, json: bool = False, depth: int = 0) -> Question | None:
+    """The question that a value asks: a bare text, the last user text of messages, or a text under a usual name.
+
+    `json`: the value is declared as JSON, so that a bare number or null in it is no text.
+    """
+    if node is None or depth > MAX_NESTING:
+        return None
+    opened = node.opened()
+    if isinstance(opened.value, str):
+        return _of_text(opened, json=json)
+    if isinstance(opened.value, list):
+        return _of_list(opened, depth)
+    return _of_map(opened, depth) if isinstance(opened.value, dict) else None
+
+
+def _of_text(node: Node, *, json: bool) -> Question | None:
+    text = text_of(node.value)
+    if not is_said(text) or node.broken or (json and _is_json_scalar(text)):
+        return None
+    return Question(text, node.at)
+
+
+def _is_json_scalar(text: str) -> bool:
+    return bool(re.fullmatch(r"\s*(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)\s*", text))
+
+
+def _of_list(node: Node, depth: int) -> Question | None:
+    if looks_like_messages(node):
+        return asked_in(messages_in(node))
+    found = [q for element in node.each() if (q := question_in(element, depth=depth + 1)) is not None]
+    return _same(found)
+
+
+def _same(found: Sequence[Question]) -> Question | None:
+    """The question that all ask; None where they differ."""
+    return found[0] if found and len({whole(q.text) for q in found}) == 1 else None
+
+
+def _of_map(node: Node, depth: int) -> Question | None:
+    keyed = _under(node, QUESTION_KEYS, depth)
+    if keyed is not None:
+        return _with_history(keyed, node)
+    if looks_like_messages(node) and (asked := asked_in(messages_in(node))) is not None:
+        return asked
+    for names in (LOOSE_KEYS, WRAPPERS):
+        if (found := _under(node, names, depth)) is not None:
+            return _with_history(found, node)
+    return _below(node, depth) or _only_text(node)
+
+
+def _under(node: Node, names: Iterable[str], depth: int) -> Question | None:
+    for name in names:
+        entry = node.key(name)
+        if entry is not None and (found := question_in(entry, depth=depth + 1)) is not None:
+            return found
+    return None
+
+
+def _below(node: Node, depth: int) -> Question | None:
+    """What all maps inside a map ask, as the inputs of a pipeline's components do."""
+    inner = [entry for name, entry in node.entries() if isinstance(entry.value, dict) and name not in NO_QUESTION]
+    found = [q for entry in inner if (q := _of_map(entry, depth + 1) if depth < MAX_NESTING else None) is not None]
+    return _same(found)
+
+
+def _only_text(node: Node) -> Question | None:
+    """The only text of a map under a name of its own, where it has more than one word."""
+    texts = [
+        e for n, e in node.entries() if n not in NO_QUESTION and isinstance(e.value, str) and " " in e.value.strip()
+    ]
+    return _of_text(texts[0], json=False) if len(texts) == 1 else None
+
+
+def _with_history(question: Question, node: Node) -> Question:
+    if question.history:
+        return question
+    earlier = node.key("chat_history") or node.key("history")
+    told = spoken(messages_in(earlier)) if earlier is not None else ()
+    return Question(question.text, question.at, bounded(told))
+
+
+def asked_in(messages: Sequence[Message]) -> Question | None:
+    """The last user text of a conversation, with what was said before it."""
+    for place in reversed(range(len(messages))):
+        message = messages[place]
+        if message.role == "user" and is_said(message.text):
+            return Question(message.text, message.at, bounded(spoken(messages[:place])))
+    return None
+
+
+def spoken(messages: Iterable[Message]) -> tuple[tuple[str, str], ...]:
+    """What user and assistant said, without system texts, tool calls and results."""
+    said = ((m.role, m.text) for m in messages if m.role in ("user", "assistant"))
+    return tuple((role, text) for role, text in said if is_said(text))
+
+
+def bounded(history: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The latest turns that fit the limits of number and length."""
+    kept: list[tuple[str, str]] = []
+    room = MAX_HISTORY_TEXT
+    for role, text in reversed(history[-MAX_HISTORY:]):
+        room -= len(text)
+        if room < 0:
+            break
+        kept.append((role, text))
+    return tuple(reversed(kept))
+
+
+def holds_contexts(text: str, contexts: Iterable[str]) -> bool:
+    """Whether a prompt holds one of the retrieved texts, or the label under which such are put."""
+    flat = whole(text)
+    return any(len(piece) > 20 and piece[:200] in flat for piece in map(whole, contexts))
+
+
+def question_in_prompt(text: str, contexts: Sequence[str]) -> str | None:
+    """The question in a prompt that also holds the retrieved texts: after the last label that announces one, else
+    what follows the last of the texts, else what stands before the first."""
+    labels = list(_LABEL.finditer(text))
+    if labels:
+        return _trimmed(text[labels[-1].end() :])
+    spans = [(at, at + len(piece)) for piece in contexts if len(piece) > 20 and (at := text.find(piece)) >= 0]
+    if not spans:
+        return None
+    after = _trimmed(text[max(end for _, end in spans) :])
+    before = _trimmed(text[: min(start for start, _ in spans)])
+    return after if _asks(after) else before if _asks(before) else None
+
+
+def _trimmed(text: str) -> str | None:
+    bare = _NEXT_LABEL.sub("", text.strip()).strip().strip("-=`").strip()
+    return bare or None
+
+
+def _asks(text: str | None) -> bool:
+    return text is not None and len(text.split()) > 1

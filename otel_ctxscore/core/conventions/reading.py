@@ -1,0 +1,130 @@
+"""Every span of a trace read by the dialects that it speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from otel_ctxscore.core.codec.evaluations import is_evaluation, is_evaluation_log
+from otel_ctxscore.core.conventions.dialects import CATALOGUE
+from otel_ctxscore.core.conventions.signs import session_of
+from otel_ctxscore.core.conventions.tree import Tree, tree_of
+from otel_ctxscore.core.conventions.values import is_redacted, text_of
+from otel_ctxscore.core.conventions.vocabulary import Dialect, Occurrence, Reading, Sight
+from otel_ctxscore.core.model import Attributes, LogRecord, Span, Trace, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A trace as it was read: its tree without evaluators and what is below them, and a reading of each span.
+
+    `evaluators` are the spans that were left out for that, `evaluated` tells of an evaluation in spans or logs.
+    """
+
+    tree: Tree
+    readings: dict[bytes, Reading]
+    evaluators: tuple[Span, ...]
+    evaluated: bool
+
+    def of(self, span_id: bytes) -> Reading:
+        return self.readings[span_id]
+
+
+def seen_in(trace: Trace, overlays: Iterable[Dialect] = ()) -> Seen:
+    """`overlays` are tried on every span, before the dialects."""
+    logs = _logs_by_span([log for log in trace.logs if not is_evaluation_log(log)])
+    tree, evaluators = _without_evaluators(tree_of((*trace.spans, *_stand_ins(trace, logs))))
+    first = tuple(overlays)
+    readings = {span.span_id: _read(Sight(span, _occurrences(span, logs)), first) for span in tree.order}
+    evaluated = bool(evaluators) or any(map(is_evaluation_log, trace.logs))
+    return Seen(tree, readings, evaluators, evaluated)
+
+
+def _without_evaluators(tree: Tree) -> tuple[Tree, tuple[Span, ...]]:
+    out: set[bytes] = set()
+    for span in tree.order:
+        if is_evaluation(span) or tree.parents.get(span.span_id) in out:
+            out.add(span.span_id)
+    if not out:
+        return tree, ()
+    rest = tree_of([span for span in tree.order if span.span_id not in out])
+    return rest, tuple(span for span in tree.order if span.span_id in out)
+
+
+def _logs_by_span(logs: Sequence[LogRecord]) -> dict[bytes, list[LogRecord]]:
+    """Log records of each span in the order of their times, which is that of the conversation."""
+    found: dict[bytes, list[LogRecord]] = {}
+    for log in dict.fromkeys(map(_Once, logs)):
+        found.setdefault(log.record.span_id, []).append(log.record)
+    for records in found.values():
+        records.sort(key=lambda record: record.time_ns)
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Once:
+    """A log record that equals its repeats: the same words of the same span at the same time."""
+
+    record: LogRecord
+
+    def _key(self) -> tuple[object, ...]:
+        record = self.record
+        return (record.span_id, record.event_name, record.time_ns, text_of(record.body), _written(record.attributes))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Once) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+def _written(attributes: Attributes) -> str:
+    return text_of(dict(sorted(attributes.items())))
+
+
+def _stand_ins(trace: Trace, logs: dict[bytes, list[LogRecord]]) -> Iterator[Span]:
+    """Spans for log records whose own span did not come."""
+    known = {span.span_id for span in trace.spans}
+    for span_id, records in logs.items():
+        if span_id and span_id not in known and any(_speaks(record) for record in records):
+            first = records[0]
+            yield Span(
+                trace.trace_id, span_id, name=first.event_name, start_ns=first.time_ns, end_ns=first.time_ns,
+                resource=first.resource, scope=first.scope,
+            )  # fmt: skip
+
+
+def _speaks(record: LogRecord) -> bool:
+    return record.event_name.startswith("gen_ai.") and not record.event_name.startswith("gen_ai.evaluation")
+
+
+def _occurrences(span: Span, logs: dict[bytes, list[LogRecord]]) -> tuple[Occurrence, ...]:
+    events = [Occurrence(event.name, event.attributes) for event in span.events]
+    records = logs.get(span.span_id, ())
+    return (*events, *(Occurrence(record.event_name, _with_body(record), "log") for record in records))
+
+
+def _with_body(record: LogRecord) -> dict[str, Value]:
+    """The attributes of a log record and what its body holds, which says more than they do."""
+    body = record.body
+    entries: dict[str, Value] = dict(body) if isinstance(body, dict) else {}
+    return {**record.attributes, **entries, **({} if body is None else {"body": body})}
+
+
+def _read(sight: Sight, overlays: Sequence[Dialect]) -> Reading:
+    reading = Reading()
+    for dialect in (*overlays, *spoken_by(sight)):
+        reading = reading.filled(dialect.read(sight))
+    redacted = reading.redacted or any(is_redacted(v) for v in sight.span.attributes.values() if isinstance(v, str))
+    failed = reading.failed or sight.span.status_code == 2
+    return replace(reading, session=reading.session or session_of(sight), redacted=redacted, failed=failed)
+
+
+def spoken_by(sight: Sight) -> tuple[Dialect, ...]:
+    """The dialects of a span: first the one whose scope it has, then those whose markers it bears."""
+    by_scope = [d for d in CATALOGUE if d.scopes and sight.span.scope.name.startswith(d.scopes)]
+    names = [*sight.span.attributes, *(occurrence.name for occurrence in sight.occurrences)]
+    by_marker = [
+        d for d in CATALOGUE if d not in by_scope and d.markers and any(n.startswith(d.markers) for n in names)
+    ]
+    return (*by_scope, *by_marker)

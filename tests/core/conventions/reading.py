@@ -1,0 +1,33 @@
+"""Traces for tests: from the files of `tests/traces`, and from attributes."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+from otel_ctxscore.core import codec
+from otel_ctxscore.core.model import LogRecord, Span, Trace
+
+TRACES = Path(__file__).parents[2] / "traces"
+
+
+def traces_in(*bodies: bytes) -> list[Trace]:
+    """The traces of several OTLP requests, spans and logs, that are one stream."""
+    spans: dict[bytes, list[Span]] = {}
+    logs: dict[bytes, list[LogRecord]] = {}
+    for body in bodies:
+        encoding: codec.Encoding = "json" if body.lstrip()[:1] == b"{" else "proto"
+        is_logs = b'"resourceLogs"' in body
+        take = codec.take_logs if is_logs else codec.take_traces
+        taken = take(body, encoding, lambda _: True, keep_own=True)
+        for kept in taken.spans:
+            spans.setdefault(kept.trace_id, []).append(codec.open_span(kept))
+        for log in taken.logs:
+            logs.setdefault(log.trace_id, []).append(codec.open_log(log))
+    return [Trace(i, tuple(spans.get(i, ())), tuple(logs.get(i, ()))) for i in dict.fromkeys([*spans, *logs])]
+
+
+def body_of(name: str) -> bytes:
+    """The bytes of a file, inflated where they are packed."""
+    raw = (TRACES / name).read_bytes()
+    return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
