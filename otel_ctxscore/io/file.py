@@ -25,8 +25,8 @@ _SEEN: dict[str, frozenset[str]] = {
     "a Langfuse API export": frozenset({"trace", "observations"}),
     "a TruLens event row": frozenset({"record", "record_attributes"}),
     "OTLP metrics": frozenset({"resourceMetrics"}),
-    "one bare span without the request around it": frozenset({"traceId", "spanId"}),
-    "one bare span in protobuf's JSON without the request around it": frozenset({"trace_id", "span_id"}),
+    "one bare OTLP span without the request around it": frozenset({"traceId", "spanId"}),
+    "one bare OTLP span in protobuf's JSON without the request around it": frozenset({"trace_id", "span_id"}),
 }
 _READ = (
     "read are OTLP (resourceSpans, resourceLogs) as JSON or protobuf, exports of Jaeger (data) and Tempo (batches), "
@@ -103,7 +103,7 @@ class _File:
     def _pieces(self) -> Iterator[Piece]:
         with opened(self._path) as stream:
             head = stream.peek(HEAD)[:HEAD]
-            if head[:1] in _PROTOBUF_STARTS and sniff(head) == "proto":
+            if head[:1] in _PROTOBUF_STARTS and head.strip() and sniff(head) == "proto":
                 yield 0, whole(stream)
             else:
                 yield from pieces(stream)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import msgspec
 import zstandard
-from isal import igzip
+from isal import isal_zlib
 
 from otel_ctxscore.core.codec.json_repair import repaired
 from otel_ctxscore.core.codec.wire import Malformed
@@ -22,7 +22,8 @@ HEAD = 4096
 """Bytes a file's kind is told by."""
 _BUFFER = 64 << 10
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_MAGIC_SIZE = 2
+_CHUNK = 8 << 10  # of compressed bytes: what one of them can inflate to is held in memory
 _LARGEST_ZSTD_WINDOW = 128 << 20  # `zstd --long`
 BROKEN_STREAM: tuple[type[Exception], ...] = (OSError, EOFError, zstandard.ZstdError, ISAL_ERROR)
 """What reading a file whose compression is broken or cut raises."""
@@ -36,18 +37,49 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
     """The file as it is when inflated (gzip, zstd); `-` is standard input. Raises OSError."""
     with ExitStack() as stack:
         file = cast("io.BufferedReader", sys.stdin.buffer) if path == "-" else stack.enter_context(open(path, "rb"))
-        magic = file.peek(len(_ZSTD))[: len(_ZSTD)]
-        if magic.startswith(_GZIP):
-            yield _buffered(stack, igzip.IGzipFile(fileobj=file))
-        elif magic == _ZSTD:
-            inflater = zstandard.ZstdDecompressor(max_window_size=_LARGEST_ZSTD_WINDOW)
-            yield _buffered(stack, inflater.stream_reader(file, read_across_frames=True, closefd=False))
-        else:
-            yield file
+        begin = _INFLATERS.get(file.peek(_MAGIC_SIZE)[:_MAGIC_SIZE])
+        yield file if begin is None else stack.enter_context(io.BufferedReader(_Inflated(file, begin), _BUFFER))
 
 
-def _buffered(stack: ExitStack, stream: object) -> io.BufferedReader:
-    return stack.enter_context(io.BufferedReader(cast("io.RawIOBase", stream), _BUFFER))
+class _Inflated(io.RawIOBase):
+    """The bytes of a file of any number of compressed members. Raises EOFError where the last one is cut."""
+
+    def __init__(self, file: BinaryIO, begin: Callable[[], Any]) -> None:
+        self._file = file
+        self._begin = begin
+        self._member = begin()
+        self._rest = b""
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready and (chunk := self._rest or self._file.read(_CHUNK)):
+            self._ready = memoryview(self._inflate(chunk))
+        if not self._ready and not self._member.eof:
+            raise EOFError("it ends too early")
+        given, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
+        buffer[: len(given)] = given
+        return len(given)
+
+    def _inflate(self, chunk: bytes) -> bytes:
+        if self._member.eof:
+            self._member = self._begin()
+        inflated = self._member.decompress(chunk)
+        self._rest = self._member.unused_data if self._member.eof else b""
+        return bytes(inflated)
+
+
+def _gzip_member() -> Any:
+    return isal_zlib.decompressobj(wbits=31)
+
+
+def _zstd_frame() -> Any:
+    return zstandard.ZstdDecompressor(max_window_size=_LARGEST_ZSTD_WINDOW).decompressobj()
+
+
+_INFLATERS: dict[bytes, Callable[[], Any]] = {b"\x1f\x8b": _gzip_member, b"\x28\xb5": _zstd_frame}
 
 
 def whole(stream: BinaryIO, start: bytes = b"") -> bytes:
