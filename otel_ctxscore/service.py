@@ -8,13 +8,13 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
+from importlib.metadata import version
 
 from otel_ctxscore import parts
 from otel_ctxscore.config import Config
 from otel_ctxscore.core.assembly import TraceAssembler
 from otel_ctxscore.core.codec import fuller
 from otel_ctxscore.core.model import Evaluation, RagRun
-from otel_ctxscore.core.trend import Trend
 from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.io.jsonl import JsonlSink
 from otel_ctxscore.io.otlp_grpc import OtlpGrpc
@@ -24,6 +24,8 @@ from otel_ctxscore.io.webhook import WebhookSink
 from otel_ctxscore.pipeline import Pipeline
 from otel_ctxscore.ports import Sink, Source
 from otel_ctxscore.telemetry import Metrics, catalogue
+from otel_ctxscore.web import AdminServer, Snapshot, SourceStatus
+from otel_ctxscore.web.standings import Standings
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +51,7 @@ class Service:
         self._stop = asyncio.Event()
         self.judge = parts.judge(config)
         self.scorers, self.off = parts.scorers(config, self.judge)
-        self._watched = {scorer.name for scorer in self.scorers}
+        self.standings = Standings([scorer.name for scorer in self.scorers])
         self.metrics = Metrics([scorer.name for scorer in self.scorers], max_values=config.metrics.max_values)
         self.sinks = sinks(config)
         self.sources = sources(config, self.metrics)
@@ -61,22 +63,14 @@ class Service:
             sinks=self.sinks,
             metrics=self.metrics,
         )
-        self.trends: dict[tuple[str, str, str], Trend] = {}
+        self.admin = AdminServer(config.admin, self, self.metrics)
+        self._began = time.time()
         self._declare()
 
     async def _evaluate(self, run: RagRun) -> Evaluation:
         evaluation = await evaluate(run, self.judge, self.scorers)
-        if not run.redelivered:
-            self._note(evaluation)
+        self.standings.add(evaluation)
         return evaluation
-
-    def _note(self, evaluation: Evaluation) -> None:
-        """Let each series of scores know the run. Their number is bounded like that of the metrics' services."""
-        for score in evaluation.scores:
-            key = (evaluation.run.service, score.name, score.version)
-            known = key in self.trends or len(self.trends) < self.config.metrics.max_values * len(self.scorers)
-            if score.ratio is not None and score.name in self._watched and known:
-                self.trends.setdefault(key, Trend(self.config.alarm.margin)).add(score.ratio, evaluation.weight)
 
     def _declare(self) -> None:
         """What metrics can be zero from the start, and what is read at each scrape."""
@@ -94,11 +88,13 @@ class Service:
     async def run(self, started: Callable[[Service], None] | None = None) -> None:
         """Live: start, call `started` when ready, wait for `stop`, drain, end. Raises ConfigError where a part cannot
         start."""
+        await self.admin.start()
         line = asyncio.create_task(self.pipeline.run(), name="pipeline")
         try:
             for source in self.sources:
                 await source.start(self.pipeline)
             self.state = State.READY
+            log.info("ready: %s", self.admin.url)
             for scorer in self.off:
                 log.info("%s is off: the %s judge does not fill what it needs", scorer.name, self.judge.tier)
             if started is not None:
@@ -124,6 +120,7 @@ class Service:
             log.warning("%d traces were abandoned: they were not judged or not delivered in time", abandoned)
         await self._within(began + grace, "connections", *(source.close() for source in self.sources))
         self.state = State.STOPPED
+        await self.admin.stop()
         if line.done() and not line.cancelled() and (error := line.exception()):
             raise error
 
@@ -150,6 +147,29 @@ class Service:
     def not_ready(self) -> str | None:
         """Why no traffic should be sent here now; None where it can."""
         return None if self.state is State.READY else str(self.state)
+
+    def snapshot(self) -> Snapshot:
+        """What the status page shows now."""
+        total = self.metrics.total
+        return Snapshot(
+            state=str(self.state),
+            version=version("otel-ctxscore"),
+            judge=f"{self.judge.tier}: {self.judge.model}",
+            started=self._began,
+            now=time.time(),
+            cause=self.not_ready() or self.not_alive(),
+            sources=[self._source_status(source) for source in self.sources],
+            open_traces=self.pipeline.assembler.open_traces,
+            traces=total(catalogue.TRACES, "outcome"),
+            unscored=total(catalogue.UNSCORED, "reason"),
+            evaluations=total(catalogue.EVALUATIONS, "result"),
+            standings=self.standings.rows(),
+            off=[scorer.name for scorer in self.off],
+        )
+
+    def _source_status(self, source: Source) -> SourceStatus:
+        spans = self.metrics.total(catalogue.SPANS, "result", source=source.name)
+        return SourceStatus(source.name, source.unhealthy(), spans)
 
 
 def sources(config: Config, metrics: Metrics) -> list[Source]:

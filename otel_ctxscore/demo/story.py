@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from otel_ctxscore import config as configuration
-from otel_ctxscore.core.trend import Trend, TrendState
+from otel_ctxscore.core.trend import TrendState
 from otel_ctxscore.demo.knowledge import truth
 from otel_ctxscore.demo.traffic import SERVICE, Traffic
 from otel_ctxscore.io.otlp_grpc import OtlpGrpc
 from otel_ctxscore.service import Service
 from otel_ctxscore.testing import Call, ScriptedJudgeServer
+from otel_ctxscore.web.status import Standing
 
 RATE = 12.0
 """Turns a second."""
@@ -41,18 +42,19 @@ class Instance:
         ports = [source.port for source in self.service.sources if isinstance(source, OtlpGrpc)]
         return f"http://127.0.0.1:{ports[0]}"
 
-    def trends(self) -> Iterator[tuple[str, Trend]]:
-        for (_, scorer, _), trend in sorted(self.service.trends.items()):
-            yield scorer, trend
+    @property
+    def standings(self) -> list[Standing]:
+        """The series that have an alarm."""
+        return [row for row in self.service.standings.rows() if row.trend is not None]
 
     @property
     def alarmed(self) -> list[str]:
-        return [f"{scorer} ({self.judge})" for scorer, trend in self.trends() if trend.state is TrendState.FELL]
+        return [f"{row.scorer} ({self.judge})" for row in self.standings if row.trend is TrendState.FELL]
 
     @property
     def learned(self) -> bool:
-        trends = [trend for _, trend in self.trends()]
-        return bool(trends) and all(trend.state is not TrendState.LEARNING for trend in trends)
+        rows = self.standings
+        return bool(rows) and all(row.trend is not TrendState.LEARNING for row in rows)
 
 
 @dataclass(slots=True)
@@ -133,8 +135,8 @@ async def _stopped(instance: Instance) -> None:
 def _introduce(instances: list[Instance], server: ScriptedJudgeServer, say: Say) -> None:
     say(f"An assistant, {SERVICE!r}, answers questions from passages that it retrieves. Its traces go by OTLP to two")
     say("instances of otel-ctxscore:")
-    say(f"  local judge   {instances[0].service.page}   (built in: no key, no network)")
-    say(f"  LLM judge     {instances[1].service.page}   (litellm -> {server.url}; this model is a script that")
+    say(f"  local judge   {instances[0].service.admin.url}   (built in: no key, no network)")
+    say(f"  LLM judge     {instances[1].service.admin.url}   (litellm -> {server.url}; this model is a script that")
     say("                knows the right answers, so that no key is needed here)")
     say("")
 
@@ -162,7 +164,7 @@ async def _watch(instances: list[Instance], seconds: float, say: Say) -> Outcome
             if now - told >= LINE_SECONDS:
                 told = now
                 say(f"{now:5.1f} s  {_line(instances)}")
-            if len(alarmed) >= sum(1 for i in instances for _ in i.trends()) > 0 and outcome.fault_at is not None:
+            if len(alarmed) >= sum(len(i.standings) for i in instances) > 0 and outcome.fault_at is not None:
                 break
     finally:
         await asyncio.to_thread(traffic.stop)
@@ -171,19 +173,18 @@ async def _watch(instances: list[Instance], seconds: float, say: Say) -> Outcome
 
 def _line(instances: list[Instance]) -> str:
     shown = [
-        f"{scorer.removeprefix('context_')} ({instance.judge}) {_estimate(trend)}"
+        f"{row.scorer.removeprefix('context_')} ({instance.judge}) {_estimate(row)}"
         for instance in instances
-        for scorer, trend in instance.trends()
+        for row in instance.standings
     ]
     return " | ".join(shown) or "waiting for the first scores"
 
 
-def _estimate(trend: Trend) -> str:
-    now = trend.now
-    if now is None or now.mean is None:
+def _estimate(row: Standing) -> str:
+    if row.mean is None:
         return "-"
-    interval = f" [{now.lower:.2f}, {now.upper:.2f}]" if now.lower is not None and now.upper is not None else ""
-    return f"{now.mean:.2f}{interval}"
+    interval = f" [{row.lower:.2f}, {row.upper:.2f}]" if row.lower is not None and row.upper is not None else ""
+    return f"{row.mean:.2f}{interval}"
 
 
 def _tell(outcome: Outcome, instances: list[Instance], say: Say) -> None:
@@ -203,9 +204,9 @@ def _tell(outcome: Outcome, instances: list[Instance], say: Say) -> None:
         for line in _evidence(worst):
             say(f"  {line}")
     say(
-        f"\nNext: {instances[1].service.page} shows both services' scores and alarms; /metrics has the histograms whose"
+        f"\nNext: {instances[1].service.admin.url} shows scores and alarms; its /metrics has histograms whose exemplars"
     )
-    say("exemplars carry the trace ids. On your own traces: otel-ctxscore explain FILE, then otel-ctxscore serve.")
+    say("carry the trace ids. On your own traces: otel-ctxscore explain FILE, then otel-ctxscore serve.")
 
 
 def _worst(scores: Path) -> dict[str, Any] | None:

@@ -38,13 +38,14 @@ class Families:
             family = self._families[metric.name] = _family(metric, self._registry)
         return family.labels(*labels) if metric.labels else family
 
-    def total(self, metric: Metric, by: str) -> dict[str, float]:
-        """Sum of a counter for each value of one of its labels."""
+    def total(self, metric: Metric, by: str, **where: str) -> dict[str, float]:
+        """Sum of a counter for each value of one of its labels, over the series whose labels are as `where` says."""
         sums: dict[str, float] = {}
         family = self._families.get(metric.name)
         for found in family.collect() if family else ():
             for sample in found.samples:
-                sums[sample.labels[by]] = sums.get(sample.labels[by], 0.0) + sample.value
+                if not sample.name.endswith("_created") and where.items() <= sample.labels.items():
+                    sums[sample.labels[by]] = sums.get(sample.labels[by], 0.0) + sample.value
         return sums
 
     def watch(self, metric: Metric, read: Callable[[], float | None], *labels: str) -> None:

@@ -52,7 +52,7 @@ def _evaluator(evaluation: Evaluation, score: Score) -> Evaluator:
     return Evaluator(score.name, score.version, tier, model, score.definition)
 
 
-def _judged_span(run: RagRun, score: Score) -> dict[str, str]:
+def judged_span(run: RagRun, score: Score) -> dict[str, str]:
     """Trace and span that a score is about, as exemplar labels."""
     retrieval = None if score.retrieval is None else run.retrievals[score.retrieval].span_id
     span_id = retrieval or run.span_id
@@ -229,9 +229,9 @@ class Metrics:
 
     # ---- what is shown ------------------------------------------------------------------------------------------
 
-    def total(self, metric: c.Metric, by: str) -> dict[str, float]:
-        """A counter's sum for each value of one of its labels."""
-        return self._families.total(metric, by)
+    def total(self, metric: c.Metric, by: str, **where: str) -> dict[str, float]:
+        """A counter's sum for each value of one of its labels, over the series whose labels are as `where` says."""
+        return self._families.total(metric, by, **where)
 
     async def render(self, accept: str = "") -> tuple[bytes, str]:
         """The page for an Accept header and its content type, made off the event loop."""
@@ -286,7 +286,7 @@ class Metrics:
         self._begin(service, evaluator)
         labels = (service, score.name, self._admit("version", score.version))
         histogram = self._families.of(c.SCORE, service, score.name, tier_label(evaluator.tier), labels[2])
-        histogram.observe(value, exemplar(_judged_span(evaluation.run, score)))
+        histogram.observe(value, exemplar(judged_span(evaluation.run, score)))
         self._families.of(c.SCORE_WEIGHT, *labels, cell(value)).inc(evaluation.weight)
         floor = self._bad_below(service, score.name)
         if floor is not None:

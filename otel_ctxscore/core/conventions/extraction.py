@@ -11,9 +11,9 @@ from otel_ctxscore.core.conventions.parts import parts_of
 from otel_ctxscore.core.conventions.reading import Seen, seen_in
 from otel_ctxscore.core.conventions.report import considered_in, hint_for, reads_of
 from otel_ctxscore.core.conventions.result import Extraction, Options, Plugin
-from otel_ctxscore.core.conventions.runs import Found, run_of
+from otel_ctxscore.core.conventions.runs import Found, run_of, service_of
 from otel_ctxscore.core.conventions.turns import Turn, turns_in
-from otel_ctxscore.core.model import RagRun, Reason, Trace, TraceOutcome, first_reason
+from otel_ctxscore.core.model import UNKNOWN_SERVICE, RagRun, Reason, Trace, TraceOutcome, first_reason
 
 DEFAULTS = Options()
 
@@ -60,7 +60,16 @@ def _read(trace: Trace, options: Options, mappings: Sequence[Mapping]) -> Extrac
         reason=reason,
         hint=hint_for(runs, found, seen),
         reads=reads_of(found, seen),
+        service=_service(trace, runs),
     )
+
+
+def _service(trace: Trace, runs: Sequence[RagRun]) -> str:
+    """The service of the first run, else that of the root or, without one, of the first span."""
+    if runs:
+        return runs[0].service
+    first = next((span for span in trace.spans if not span.parent_span_id), trace.spans[0] if trace.spans else None)
+    return service_of(first.resource.attributes) if first is not None else UNKNOWN_SERVICE
 
 
 def _found(turn: Turn, seen: Seen, options: Options) -> Found:

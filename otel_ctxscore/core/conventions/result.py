@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from otel_ctxscore.core.conventions.mapping import Mapping
-from otel_ctxscore.core.model import RagRun, Reason, Trace, TraceOutcome
+from otel_ctxscore.core.model import UNKNOWN_SERVICE, RagRun, Reason, Trace, TraceOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class SpanRead:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What was found in a trace.
+    """What was found in a trace of `service`.
 
     `outcome` and `reason` are None where at least one run can be judged by some scorer. `hint`: what to switch on
     or set, where that would help. `reads`: by span id, what was made of each span that some dialect knows.
@@ -59,6 +59,7 @@ class Extraction:
     reason: Reason | None = None
     hint: str | None = None
     reads: MappingOf[str, SpanRead] = field(default_factory=dict)
+    service: str = UNKNOWN_SERVICE
 
 
 Plugin = Callable[[Trace, Options], Extraction | None]

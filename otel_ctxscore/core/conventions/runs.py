@@ -64,6 +64,7 @@ def run_of(found: Found, seen: Seen, options: Options, trace_id: bytes, *, redel
         start_ns=anchor.start_ns,
         end_ns=anchor.end_ns,
         error=anchor.status_code == STATUS_ERROR,
+        trace_state=anchor.trace_state,
         redelivered=redelivered,
     )
 
