@@ -1,0 +1,99 @@
+"""The admin address: one view a module, the checks around them, the server."""
+
+from __future__ import annotations
+
+import ssl
+from importlib.resources import files
+
+from aiohttp import web
+
+from otel_ctxscore.config.model import Admin, Tls
+from otel_ctxscore.config.values import split_address
+from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.telemetry import Metrics
+from otel_ctxscore.web import access, errors, overview, probes
+from otel_ctxscore.web.status import Status
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_GRACE = 2.0
+"""Seconds that requests in work have when the server stops."""
+
+
+def application(admin: Admin, status: Status, metrics: Metrics) -> web.Application:
+    """All views behind the checks."""
+    app = web.Application(
+        middlewares=[errors.as_json, access.host_check(admin.listen, admin.hosts), access.login(admin.auth)],
+        client_max_size=1 << 20,
+    )
+    app.add_routes(probes.routes(status, metrics))
+    app.add_routes(overview.routes(status, admin.trace_url))
+    app.add_routes(_static())
+    app.on_response_prepare.append(_headers)
+    return app
+
+
+class AdminServer:
+    """Serves the admin address. `url` is where, once it is started."""
+
+    def __init__(self, admin: Admin, status: Status, metrics: Metrics) -> None:
+        """Raises ConfigError where the address would be open to others without a login."""
+        access.check(admin)
+        self._admin = admin
+        self._runner = web.AppRunner(
+            application(admin, status, metrics), access_log=None, handle_signals=False, shutdown_timeout=_GRACE
+        )
+        self.url = ""
+
+    async def start(self) -> None:
+        """Listen. Raises ConfigError where the address is taken, or TLS files cannot be read."""
+        host, port = split_address(self._admin.listen)
+        context = _context(self._admin.tls)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, host, port, ssl_context=context).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise ConfigError(f"admin.listen: cannot listen on {self._admin.listen}: {error.strerror}") from error
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"{'https' if context else 'http'}://{shown}:{self._runner.addresses[0][1]}"
+
+    async def stop(self) -> None:
+        """Listen no more."""
+        await self._runner.cleanup()
+
+
+def _context(tls: Tls | None) -> ssl.SSLContext | None:
+    if tls is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(tls.cert, tls.key)
+        if tls.client_ca is not None:
+            context.load_verify_locations(tls.client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except OSError as error:
+        raise ConfigError(f"admin.tls: {error}") from None
+    return context
+
+
+def _static() -> list[web.RouteDef]:
+    style = files("otel_ctxscore.web").joinpath("static/style.css").read_text("utf-8")
+
+    async def css(request: web.Request) -> web.Response:
+        return web.Response(text=style, content_type="text/css")
+
+    return [web.get("/static/style.css", css)]
+
+
+async def _headers(request: web.Request, response: web.StreamResponse) -> None:
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)

@@ -1,0 +1,34 @@
+"""Errors of the admin address, as `{"error": ..., "hint": ...}`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+log = logging.getLogger(__name__)
+Answerer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def error(status: int, what: str, hint: str, **headers: str) -> web.Response:
+    """An answer that says what is wrong and what to do about it."""
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return web.json_response({"error": what, "hint": hint}, status=status, headers=names)
+
+
+@web.middleware
+async def as_json(request: web.Request, handler: Answerer) -> web.StreamResponse:
+    """Whatever goes wrong is an error of that form; a fault of our own is logged with its trace back."""
+    try:
+        return await handler(request)
+    except web.HTTPMethodNotAllowed as refusal:
+        allowed = ", ".join(sorted(refusal.allowed_methods))
+        return error(405, f"{request.method} is not allowed here", f"allowed: {allowed}", Allow=allowed)
+    except web.HTTPNotFound:
+        return error(404, f"there is no {request.path}", "the page is at /, metrics at /metrics")
+    except web.HTTPException as refusal:
+        return error(refusal.status, refusal.reason, "see docs/http.md")
+    except Exception:
+        log.exception("the admin address failed at %s", request.path)
+        return error(500, "internal error", "the log of the service has the trace back")

@@ -1,0 +1,74 @@
+"""What the admin address asks of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from otel_ctxscore.core.trend import TrendState
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """A source: `unhealthy` says in one line why it does not read. `spans` counts by result."""
+
+    name: str
+    unhealthy: str | None = None
+    spans: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The recent scores of one series, 0 to 1. `mean` is weighted, with its 95 % interval where there is one; both
+    are of the last runs. `last` was about `trace_id`, `span_id`. `trend` is None for a scorer without an alarm."""
+
+    service: str
+    scorer: str
+    tier: str
+    version: str
+    runs: int
+    mean: float | None
+    lower: float | None
+    upper: float | None
+    last: float
+    trace_id: str | None
+    span_id: str | None
+    reference: float | None = None
+    trend: TrendState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that the page shows, at one moment. `cause` says why the service is not ready. Times are Unix seconds.
+
+    `traces` counts by outcome, `unscored` by reason, `evaluations` by result at the sinks. `off` names scorers that
+    are off for want of a judge that fills what they need.
+    """
+
+    state: str
+    version: str
+    judge: str
+    started: float
+    now: float
+    cause: str | None = None
+    sources: Sequence[SourceStatus] = ()
+    open_traces: int = 0
+    traces: Mapping[str, float] = field(default_factory=dict)
+    unscored: Mapping[str, float] = field(default_factory=dict)
+    evaluations: Mapping[str, float] = field(default_factory=dict)
+    standings: Sequence[Standing] = ()
+    off: Sequence[str] = ()
+
+
+class Status(Protocol):
+    """The service, as far as the admin address sees it."""
+
+    def not_alive(self) -> str | None:
+        """Why an orchestrator should restart this process; None where it should not."""
+
+    def not_ready(self) -> str | None:
+        """Why no traffic should be sent here now; None where it can."""
+
+    def snapshot(self) -> Snapshot:
+        """What the page shows now."""

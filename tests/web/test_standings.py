@@ -1,0 +1,75 @@
+"""Recent scores for the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, RagRun, Reason, Retrieval, Score, TraceOutcome
+from otel_ctxscore.core.trend import RECENT_RUNS, REFERENCE_RUNS, TrendState
+from otel_ctxscore.web.standings import Standings
+
+
+def evaluation(
+    ratio: float | None,
+    *,
+    service: str = "shop",
+    scorer: str = "p",
+    version: str = "v1",
+    weight: float = 1,
+    **changed: Any,
+) -> Evaluation:
+    redelivered = changed.pop("redelivered", False)
+    run = RagRun(
+        "q",
+        [Retrieval([Context("t")], span_id="b1")],
+        trace_id="aa",
+        span_id="a1",
+        service=service,
+        probability=1 / weight,
+        redelivered=redelivered,
+    )
+    unscored = Reason.UNRANKED if ratio is None else None
+    score = Score(scorer, "d", version, ratio, ratio=ratio, retrieval=0, unscored=unscored)
+    return Evaluation(run, None, [score], TraceOutcome.SCORED, judged_by=JudgedBy("llm", "m", "p"), **changed)
+
+
+def test_means_are_weighted_and_by_series() -> None:
+    standings = Standings(["p"])
+    for ratio, weight in [(0.0, 1), (1.0, 3)]:
+        standings.add(evaluation(ratio, weight=weight))
+    standings.add(evaluation(0.25, version="v2"))
+    standings.add(evaluation(0.5, service="docs", scorer="hit_rate"))
+    docs, first, second = standings.rows()
+    assert (docs.service, docs.scorer, docs.trend, docs.mean) == ("docs", "hit_rate", None, 0.5)
+    assert (first.version, first.tier, first.runs, first.mean, first.last) == ("v1", "llm", 2, 0.75, 1.0)
+    assert (first.trace_id, first.span_id, first.trend) == ("aa", "b1", TrendState.LEARNING)
+    assert (second.version, second.mean) == ("v2", 0.25)
+
+
+@pytest.mark.parametrize("changed", [{"redelivered": True}, {"revision": 1}, {"backfill": True}])
+def test_a_repeat_is_no_news(changed: dict[str, Any]) -> None:
+    standings = Standings(["p"])
+    standings.add(evaluation(0.5, **changed))
+    standings.add(evaluation(None))
+    assert standings.rows() == []
+
+
+def test_a_fall_is_an_alarm_with_its_reference() -> None:
+    standings = Standings(["p"])
+    for _ in range(REFERENCE_RUNS):
+        standings.add(evaluation(0.9))
+    for _ in range(RECENT_RUNS):
+        standings.add(evaluation(0.1))
+    (row,) = standings.rows()
+    assert row.trend is TrendState.FELL
+    assert row.reference == pytest.approx(0.9)
+    assert row.mean == pytest.approx(0.1)
+
+
+def test_of_many_series_the_longest_silent_is_forgotten() -> None:
+    standings = Standings(["p"], limit=2)
+    for service in ["a", "b", "a", "c"]:
+        standings.add(evaluation(0.5, service=service))
+    assert [row.service for row in standings.rows()] == ["a", "c"]
