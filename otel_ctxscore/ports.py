@@ -140,6 +140,15 @@ class HasRelatives(Protocol):
 
 
 @runtime_checkable
+class HasCheapScores(Protocol):
+    """A scorer whose scores a cheaper judge lets expect: the covariate f of the prediction-powered mean."""
+
+    def cheap_scores(self, run: RagRun, screened: Judgement) -> list[float | None]:
+        """f of each score of `score_run`, in its order and in 0..1, from the local judge's judgement alone. None
+        where that says nothing."""
+
+
+@runtime_checkable
 class Asks(Protocol):
     """A judge that also answers questions of other scorers, one call each."""
 

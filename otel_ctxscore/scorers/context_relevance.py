@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, fields
+from dataclasses import KW_ONLY, asdict, dataclass, fields, replace
 from typing import ClassVar, Literal
 
 from otel_ctxscore.core.model import Context, JudgedBy, Judgement, RagRun, Reason, Score, first_reason
@@ -98,6 +98,11 @@ class ContextRelevance:
     def refusal(self, run: RagRun) -> Reason | None:
         """What the run lacks, None where it can be scored."""
         return run.refused or first_reason(reason for reason in (no_response(run), cut_list(run)) if reason)
+
+    def cheap_scores(self, run: RagRun, screened: Judgement) -> list[float | None]:
+        """The score of derived levels: a covariate only."""
+        derived = replace(self, derived=True)
+        return [score.ratio for score in derived.score_run(run, screened)]
 
     def _version(self, judged_by: JudgedBy | None) -> str:
         return evaluator_version(self.definition, asdict(self.penalties), judged_by)

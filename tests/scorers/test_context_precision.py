@@ -2,13 +2,17 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
+from math import prod
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from otel_ctxscore.core.model import Judgement, RagRun, Reason, Retrieval, Score, Verdict
+from otel_ctxscore.ports import HasCheapScores
 from otel_ctxscore.scorers.context_precision import ContextPrecision, average_precision
+from otel_ctxscore.scorers.expectation import HEAD, expected_average_precision
 from otel_ctxscore.scorers.relatives import HitRate, ReciprocalRank, ShareUseful
 from tests.scorers.rag import chances, flags, judgement, listed, run_of, scales
 
@@ -77,6 +81,34 @@ def test_scale_changes_the_value_and_neither_ratio_nor_label(useful: list[bool],
 def test_a_probability_counts_as_its_verdict(useful: list[bool | float]) -> None:
     as_words = judgement([u >= 0.5 for u in useful])
     assert ContextPrecision().score(judgement(useful)) == ContextPrecision().score(as_words)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_the_cheap_score_is_the_mean_over_all_patterns(ps: list[float]) -> None:
+    patterns = [list(pattern) for pattern in product([True, False], repeat=len(ps))]
+    chances = [prod(p if useful else 1 - p for p, useful in zip(ps, pattern, strict=True)) for pattern in patterns]
+    mean = sum(c * average_precision(pattern) for c, pattern in zip(chances, patterns, strict=True))
+    assert expected_average_precision(ps) == pytest.approx(mean, abs=1e-9)
+
+
+@given(flags)
+def test_sure_verdicts_are_expected_as_they_are(useful: list[bool]) -> None:
+    run = run_of([f"text {number}" for number in range(len(useful))])
+    [cheap] = ContextPrecision().cheap_scores(run, judgement(useful))
+    assert cheap == pytest.approx(average_precision(useful), abs=1e-12)
+
+
+def test_cheap_scores_stand_beside_the_scores() -> None:
+    run = each(listed("a", "b"), listed(), listed("b"))
+    assert isinstance(ContextPrecision(), HasCheapScores)
+    assert ContextPrecision().cheap_scores(run, judgement([0.5, 1.0])) == [pytest.approx(0.75), None, 1.0]
+    assert ContextPrecision().cheap_scores(run, judgement([0.5])) == [None] * 3
+
+
+@given(st.lists(st.floats(0, 1), min_size=HEAD, max_size=HEAD), st.lists(st.floats(0, 1), max_size=99))
+@settings(max_examples=10)
+def test_the_tail_of_a_long_list_costs_nothing(head: list[float], tail: list[float]) -> None:
+    assert expected_average_precision(head + tail) == expected_average_precision(head)
 
 
 @given(flags)

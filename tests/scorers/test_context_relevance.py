@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_ctxscore.core.model import JudgedBy, Judgement, RagRun, Reason, Verdict
+from otel_ctxscore.ports import HasCheapScores
 from otel_ctxscore.scorers.context_relevance import WEIGHTS, ContextRelevance, Penalties
 from tests.scorers.rag import judged_runs, judgement, listed, run_of
 
@@ -80,6 +81,17 @@ def test_derived_needs_no_missing_and_subtracts_none(drawn: tuple[RagRun, Judgem
 def test_rates_are_numbers_of_at_least_zero(field: str, rate: float) -> None:
     with pytest.raises(ValueError, match=f"{field} must be a number of at least 0"):
         Penalties(**{field: rate})
+
+
+@given(judged_runs())
+def test_the_cheap_score_is_that_of_derived_levels(drawn: tuple[RagRun, Judgement]) -> None:
+    run, screened = drawn
+    without_missing = replace(screened, missing=None)
+    assert ContextRelevance().cheap_scores(run, without_missing) == [
+        ContextRelevance(derived=True).score(screened).ratio
+    ]
+    assert ContextRelevance().cheap_scores(replace(run, response=None), without_missing) == [None]
+    assert isinstance(ContextRelevance(), HasCheapScores)
 
 
 # ---- a run ------------------------------------------------------------------------------------------------------
