@@ -11,10 +11,8 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
 from otel_ctxscore.core.assembly import Assembled, TraceAssembler
-from otel_ctxscore.core.codec import open_log, open_span
 from otel_ctxscore.core.conventions import Extraction
 from otel_ctxscore.core.model import (
     UNKNOWN_SERVICE,
@@ -26,8 +24,9 @@ from otel_ctxscore.core.model import (
     Trace,
     TraceOutcome,
 )
+from otel_ctxscore.core.opening import open_trace
 from otel_ctxscore.core.receipts import Outcome
-from otel_ctxscore.core.sampling import Sampler, upstream_probability
+from otel_ctxscore.core.sampling import Sampler
 from otel_ctxscore.evaluation import trace_outcome
 from otel_ctxscore.ports import Full, Sink, SinkError
 from otel_ctxscore.telemetry import Metrics
@@ -200,7 +199,7 @@ class Pipeline:
         """What is in the trace; known already where it waited for late spans in vain."""
         if isinstance(assembled.parked, Extraction):
             return assembled.parked
-        return await self._read(opened(assembled))
+        return await self._read(open_trace(assembled))
 
     def _waits(self, assembled: Assembled, extraction: Extraction) -> bool:
         """Whether late spans could still make something of this trace."""
@@ -209,11 +208,10 @@ class Pipeline:
         return extraction.outcome is TraceOutcome.NOT_RAG or extraction.reason in MENDED_BY_LATE_SPANS
 
     async def _admit_and_evaluate(self, assembled: Assembled, run: RagRun) -> Evaluation:
-        rate = self.sampler.probability(run)
-        if not self.sampler.admits(assembled.trace_id, rate):
+        admitted = self.sampler.admitted(run, assembled.trace_id)
+        if admitted is None:
             return Evaluation(run, None, (), TraceOutcome.NOT_SAMPLED)
-        chance = rate * upstream_probability(run.trace_state)
-        return await self._evaluate(replace(run, probability=chance, redelivered=assembled.redelivered))
+        return await self._evaluate(admitted)
 
     async def _emit(self, evaluations: Sequence[Evaluation]) -> None:
         """Hand what a judge said to all sinks; return when each has it. Raises SinkError."""
@@ -246,15 +244,3 @@ class Pipeline:
         metrics.trace_done(extraction.service, extraction.outcome or TraceOutcome.NOT_RAG)
         if extraction.reason is not None:
             metrics.refused(extraction.service, extraction.reason)
-
-
-def opened(assembled: Assembled) -> Trace:
-    """The trace with its spans as objects."""
-    return Trace(
-        assembled.trace_id,
-        tuple(open_span(span) for span in assembled.spans.values()),
-        tuple(open_log(record) for record in assembled.logs.values()),
-        assembled.closed or Closed.DRAINED,
-        tuple(assembled.receipts),
-        assembled.redelivered,
-    )

@@ -9,7 +9,7 @@ The bare id is not used: upstream samplers choose by it, and choosing by it agai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from xxhash import xxh3_64_intdigest
@@ -83,6 +83,13 @@ class Sampler:
     def admits(self, trace_id: bytes, rate: float) -> bool:
         """Whether a run of this trace with this rate is judged."""
         return xxh3_64_intdigest(trace_id, self._seed) < int(rate * _SPACE)
+
+    def admitted(self, run: RagRun, trace_id: bytes) -> RagRun | None:
+        """The run with its inclusion probability, upstream thinning included; None where it is left out."""
+        rate = self.probability(run)
+        if not self.admits(trace_id, rate):
+            return None
+        return replace(run, probability=rate * upstream_probability(run.trace_state))
 
 
 def upstream_probability(trace_state: str) -> float:

@@ -1,0 +1,58 @@
+"""`otel-ctxscore explain`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from otel_ctxscore import batch, parts
+from otel_ctxscore import config as configuration
+from otel_ctxscore.cli.explain_text import render, to_json
+from otel_ctxscore.cli.files import CONFIG, FILES, READ, tell
+from otel_ctxscore.core.model import Trace
+from otel_ctxscore.io.file import InputError, Report
+
+
+@click.command("explain", help=f"""Print what was read where in each trace of files, and why not. Nothing is judged.
+
+    {READ}
+
+    The tool of the first day: it shows a tree of the spans with the query, contexts and response that were found, what
+    was considered and rejected, and what to switch on in the instrumentation where content is missing. With -c it tries
+    the mappings of a configuration.""")  # fmt: skip
+@FILES
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@CONFIG
+def command(files: tuple[str, ...], form: str, path: Path | None) -> None:
+    config = configuration.load(path)
+    report = Report()
+    try:
+        asyncio.run(_explain(files, form, config, report))
+    except InputError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
+    finally:
+        tell(report)
+
+
+async def _explain(files: tuple[str, ...], form: str, config: configuration.Config, report: Report) -> None:
+    extract = parts.reader(config)
+    objects: list[dict[str, object]] = []
+    found = 0
+    for trace in batch.traces(files, lambda _: True, report, config):
+        if not isinstance(trace, Trace):
+            continue
+        extraction = await extract(trace)
+        found += 1
+        if form == "json":
+            objects.append(to_json(trace, extraction))
+        else:
+            click.echo(render(trace, extraction))
+    if form == "json":
+        click.echo(json.dumps(objects, ensure_ascii=False, indent=2))
+    elif not found:
+        print("no trace in these files", file=sys.stderr)

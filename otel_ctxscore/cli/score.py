@@ -1,0 +1,131 @@
+"""`otel-ctxscore score`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from otel_ctxscore import batch, parts
+from otel_ctxscore import config as configuration
+from otel_ctxscore.cli.files import CONFIG, FILES, READ, tell
+from otel_ctxscore.core.lines import Line
+from otel_ctxscore.core.model import Evaluation, RagRun, Score, Trace
+from otel_ctxscore.io.file import InputError, Report
+from otel_ctxscore.ports import AnyScorer, ConfigError, HasRelatives
+
+SHORT = 60
+
+
+@click.command("score", help=f"""Judge and score the traces in files, and print the scores.
+
+    {READ}
+
+    Without -c the local judge judges every run. With it, its judge, sampling and budget apply. Ends, on standard error,
+    with mean, number and unscored runs of each scorer.""")  # fmt: skip
+@FILES
+@click.option("--format", "form", type=click.Choice(["table", "jsonl"]), default="table", show_default=True)
+@CONFIG
+def command(files: tuple[str, ...], form: str, path: Path | None) -> None:
+    config = configuration.load(path)
+    report = Report()
+    try:
+        asyncio.run(_score(files, form, config, report))
+    except InputError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
+    finally:
+        tell(report)
+
+
+async def _score(files: tuple[str, ...], form: str, config: configuration.Config, report: Report) -> None:
+    judge = parts.judge(config)
+    scorers, off = parts.scorers(config, judge)
+    if not scorers:
+        raise ConfigError("no scorer is on: the judge fills what none of them needs")
+    for scorer in off:
+        print(f"{scorer.name} is off: the {judge.tier} judge does not fill what it needs", file=sys.stderr)
+    found = _with_progress(batch.traces(files, parts.sampler(config).keeps, report, config))
+    totals = Totals.of(scorers)
+    rows: list[tuple[Line, Evaluation | None]] = []
+    async for line, evaluation in batch.score(found, config, judge, scorers):
+        totals.add(evaluation)
+        if form == "jsonl":
+            click.echo(json.dumps(line, ensure_ascii=False))
+        else:
+            rows.append((line, evaluation))
+    if form == "table":
+        Console(width=None if sys.stdout.isatty() else 140).print(_table(rows, scorers))
+    for text in totals.lines():
+        print(text, file=sys.stderr)
+
+
+def _with_progress(found: Iterable[Trace | RagRun]) -> Iterator[Trace | RagRun]:
+    """The same, with a bar on standard error where that is a terminal."""
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        yield from bar.track(found, description="scoring", total=None)
+
+
+def _table(rows: list[tuple[Line, Evaluation | None]], scorers: list[AnyScorer]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    names = [scorer.name for scorer in scorers]
+    for heading in ("trace", "query", *names, "outcome"):
+        table.add_column(heading, justify="right" if heading in names else "left", overflow="fold")
+    for line, evaluation in rows:
+        query = " ".join(str(line.get("query") or "").split())
+        values = [_cell(evaluation, name) for name in names]
+        outcome = " ".join(str(line[key]) for key in ("outcome", "reason") if line[key])
+        shown = query if len(query) <= SHORT else f"{query[: SHORT - 1]}…"
+        table.add_row(str(line["trace_id"] or "-"), shown, *values, outcome)
+    return table
+
+
+def _cell(evaluation: Evaluation | None, name: str) -> str:
+    scores = [score for score in evaluation.scores if score.name == name] if evaluation else []
+    return ", ".join("-" if score.value is None else f"{score.value:g}" for score in scores) or "-"
+
+
+@dataclass(slots=True)
+class Totals:
+    """Sums of each scorer over the runs: mean, n, and unscored by reason."""
+
+    values: dict[str, list[float]] = field(default_factory=dict)
+    unscored: dict[str, Counter[str]] = field(default_factory=dict)
+    traces: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, scorers: list[AnyScorer]) -> Totals:
+        names = [name for scorer in scorers for name in (scorer.name, *_relatives(scorer))]
+        return cls({name: [] for name in names}, {name: Counter() for name in names})
+
+    def add(self, evaluation: Evaluation | None) -> None:
+        """Take a run; None stands for a trace without one."""
+        for score in evaluation.scores if evaluation else ():
+            self._add(score)
+
+    def _add(self, score: Score) -> None:
+        if score.value is not None:
+            self.values.setdefault(score.name, []).append(score.value)
+        else:
+            self.unscored.setdefault(score.name, Counter())[str(score.unscored)] += 1
+
+    def lines(self) -> Iterator[str]:
+        for name in self.values:
+            values, reasons = self.values[name], self.unscored.get(name, Counter[str]())
+            mean = f"{math.fsum(values) / len(values):.4f}" if values else "-"
+            why = "".join(f", {reason} {count}" for reason, count in reasons.most_common())
+            yield f"{name}: mean {mean}, n {len(values)}, unscored {reasons.total()}{why}"
+
+
+def _relatives(scorer: AnyScorer) -> list[str]:
+    return [relative.name for relative in scorer.relatives] if isinstance(scorer, HasRelatives) else []

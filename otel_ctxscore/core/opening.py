@@ -1,0 +1,19 @@
+"""From an assembled trace of kept bytes to a trace of spans."""
+
+from __future__ import annotations
+
+from otel_ctxscore.core.assembly import Assembled
+from otel_ctxscore.core.codec import open_log, open_span
+from otel_ctxscore.core.model import Closed, Trace
+
+
+def open_trace(assembled: Assembled) -> Trace:
+    """The trace with its spans and log records as objects, in the order of arrival."""
+    return Trace(
+        assembled.trace_id,
+        tuple(open_span(span) for span in assembled.spans.values()),
+        tuple(open_log(record) for record in assembled.logs.values()),
+        assembled.closed or Closed.DRAINED,
+        tuple(assembled.receipts),
+        assembled.redelivered,
+    )
