@@ -1,0 +1,50 @@
+"""`otel-ctxscore check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from otel_ctxscore import config as configuration
+from otel_ctxscore import parts
+from otel_ctxscore.config import Config
+from otel_ctxscore.web import access
+
+
+@click.command("check")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--rate", type=click.FloatRange(min=0), metavar="RUNS_PER_MINUTE", help="Say what so many runs would cost."
+)
+def command(file: Path, rate: float | None) -> None:
+    """Validate a configuration file without starting anything.
+
+    Prints one line for each fault, with the path of the key, and exits with 2. With --rate it says calls, tokens and
+    price a day before anything is spent, and how wide the interval of the mean would be.
+    """
+    config = configuration.load(file)
+    access.check(config.admin)
+    parts.options(config)
+    for note in _notes(config):
+        click.echo(f"note: {note}")
+    if rate is not None:
+        from otel_ctxscore.preview import preview, told
+
+        for line in told(preview(config, rate)):
+            click.echo(line)
+    click.echo(f"{file}: ok")
+
+
+def _notes(config: Config) -> list[str]:
+    """What is allowed but may surprise."""
+    sampling, notes = config.sampling, []
+    greater = [rule.name for rule in sampling.rules if rule.rate > sampling.rate]
+    if greater:
+        notes.append(
+            f"sampling.rules {', '.join(greater)} match after assembly: all traces up to the rate"
+            f" {max(rule.rate for rule in sampling.rules)} are kept in memory until then"
+        )
+    if config.sources.otlp is None and config.sources.kafka is None:
+        notes.append("no source is configured: the service would read nothing")
+    return notes
