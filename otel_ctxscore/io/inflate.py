@@ -31,7 +31,7 @@ class UnknownEncoding(ValueError):  # noqa: N818
 
 def inflate(body: bytes, encoding: str, limit: int) -> bytes:
     """The body without its content encoding: `gzip` (of a few members), `zstd` (one frame), `deflate` (in the zlib
-    format or bare) or `identity`.
+    format or bare), `identity` or none.
 
     Raises TooLarge as soon as the output passes `limit` bytes, BadEncoding for a broken or cut body, UnknownEncoding.
     """
@@ -91,9 +91,12 @@ def _zstd(body: bytes, limit: int) -> bytes:
         stated = zstandard.frame_content_size(body)
         if stated > limit:
             raise TooLarge(limit)
-        return inflater.decompress(body, max_output_size=limit, allow_extra_data=False)
+        inflated = inflater.decompress(body, max_output_size=limit + 1, allow_extra_data=False)
     except zstandard.ZstdError:
         raise _zstd_fault(inflater, body, limit) from None
+    if len(inflated) > limit:
+        raise TooLarge(limit)
+    return inflated
 
 
 def _zstd_fault(inflater: zstandard.ZstdDecompressor, body: bytes, limit: int) -> ValueError:
