@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -328,6 +330,17 @@ def test_a_retrieval_that_was_refused_has_no_verdicts() -> None:
     assert events(empty)["context_precision"]["error.type"] == "no_contexts"
     assert events(empty)["context_precision"]["ctxscore.contexts"] == 0
     assert not any("verdict" in key for key in attributes(empty))
+
+
+def test_every_attribute_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "emission.md").read_text("utf-8")
+    run = replace(RUN, redelivered=True)
+    whole = evaluation(run=run, backfill=True, revision=1, judged_by=replace(JUDGED_BY, cut_contexts=1))
+    keys = {key for span in evaluation_spans(whole, content=True) for key in attributes(span)}
+    keys |= {key for span in evaluation_spans(whole) for event in events(span).values() for key in event}
+    keys |= {key for event in evaluation_events(whole) for key in event.log_record.attributes or {}}
+    undocumented = {name for key in keys if f"`{(name := re.sub(r'[.][0-9]+', '.{i}', key))}`" not in page}
+    assert undocumented == set()
 
 
 # ---- log events -------------------------------------------------------------------------------------------------
