@@ -12,6 +12,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from otel_ctxscore.core.stats.sums import TraceTotals, WeightedScore
+
 Factors = tuple[float, ...]
 """One number for each of the six betting rates."""
 
@@ -36,6 +38,17 @@ def weight_cap(p_max: float, p_min: float) -> float:
     if not 0.0 < p_min <= p_max <= 1.0:
         raise ValueError("probabilities lie in 0..1 and the smallest is greater than 0")
     return min(1.0 / p_min, MAX_WEIGHT_RATIO / p_max)
+
+
+def observation(runs: Iterable[WeightedScore]) -> tuple[float, float] | None:
+    """What a judged trace counts for in the alarm: the weighted mean score of its runs and their mean weight.
+
+    Runs of one trace are alike; each as an observation of its own would count as evidence more than once (four runs a
+    trace, correlation .5: a false alarm comes five times as early as promised). None where there is no run.
+    """
+    kept = tuple(runs)
+    totals = TraceTotals.of(kept)
+    return (min(totals.ty / totals.t0, 1.0), totals.t0 / len(kept)) if kept else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +127,7 @@ class Detector:
     def after(self, tick: int, observations: Iterable[tuple[float, float]]) -> Detector:
         """The state after observations of one tick, (score, weight) each, in any number of calls.
 
-        An observation is a trace: the weighted mean of its runs and their mean weight, for runs of one trace are
-        alike and would count as evidence more than once. `tick` counts hours since the Unix epoch; one that lies
+        An observation is a trace, see `observation`. `tick` counts hours since the Unix epoch; one that lies
         before the last one seen adds to that one. No observation changes nothing: silence is no evidence.
         Raises ValueError for a score outside 0..1 or a weight of 0 and less.
         """

@@ -26,6 +26,9 @@ STEADY_MARGIN = 0.015
 STEADY_NULL = NullHypothesis((0.5 - STEADY_MARGIN,), 1.0, 2 * HORIZON)
 """The hypothesis of either steady detector; with twice the horizon, both together keep that of one."""
 
+Z_BOTH = 2.24
+"""The two-sided 95 % point where two questions are asked at once (97.5 % each)."""
+
 Culprit = Literal["system", "judge", "both", "open"]
 
 
@@ -62,16 +65,17 @@ def blame(change: float, error: float, differences: Sequence[float]) -> Blame:
     spread = math.sqrt(math.fsum((d - judge) ** 2 for d in differences) / (n - 1))
     judge_error = max(spread, LEAST_SPREAD) / math.sqrt(n)
     system, system_error = change - judge, math.hypot(error, judge_error)
-    moved = abs(judge) > Z95 * judge_error, abs(system) > Z95 * system_error
-    return Blame(_CULPRITS[moved], judge, judge_error, system, system_error)
+    culprit = _culprit(abs(judge) / judge_error, abs(system) / system_error)
+    return Blame(culprit, judge, judge_error, system, system_error)
 
 
-_CULPRITS: dict[tuple[bool, bool], Culprit] = {
-    (True, False): "judge",
-    (False, True): "system",
-    (True, True): "both",
-    (False, False): "open",
-}
+def _culprit(judge: float, system: float) -> Culprit:
+    """From the two parts in units of their standard errors."""
+    if max(judge, system) <= Z95:
+        return "open"
+    if min(judge, system) > Z_BOTH:
+        return "both"
+    return "judge" if judge > system else "system"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,18 @@
 
 A learned reference is an estimate and may lie above the truth; the floor is therefore 1.645 of its standard errors
 lower. Where the score swings with the hour of the day a single floor would be undercut every day by itself, so the
-reference is then by hour. Hours are estimated from few runs each: every hour's mean is drawn to the mean of all by the
-share of its deviation that chance explains (empirical Bayes, DerSimonian-Laird variance), and pays for what is left.
+reference is then by hour.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from otel_ctxscore.core.stats.alarm import HORIZON, HOURS, NullHypothesis
-from otel_ctxscore.core.stats.quantiles import Z_ONE_SIDED, chi_square
+from otel_ctxscore.core.stats.daily import daily_curve
+from otel_ctxscore.core.stats.quantiles import Z_ONE_SIDED
 from otel_ctxscore.core.stats.sums import Sums
 
 MARGIN = 0.02
@@ -24,9 +24,6 @@ MIN_TRACES = 500
 
 MIN_DAYS = 7
 """Days with a judged trace that a learned reference needs, at least."""
-
-SWING_TAIL = 0.05
-"""The chance to take noise between hours for a daily swing. What it costs is some delay, not a false alarm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +80,8 @@ class ReferenceSums:
             return None
         mean = total.wy / total.w
         square = max(total.wwyy - 2 * mean * total.wwy + mean * mean * total.ww, 0.0) / total.w / total.w
-        swing = _swing(self.hours, mean, square * total.n_eff)
-        if 2.0 * math.sqrt(2.0 * swing) <= margin / 2:
-            return Reference((mean,), (math.sqrt(square),))
-        return _by_hour(self.hours, mean, square, swing)
+        curve = daily_curve(self.hours, mean, square * total.n_eff, margin / 2)
+        return Reference((mean,), (math.sqrt(square),)) if curve is None else Reference(curve.means, curve.errors)
 
     def as_dict(self) -> dict[str, object]:
         """The state as JSON has it."""
@@ -101,30 +96,3 @@ class ReferenceSums:
         if not isinstance(days, int) or not isinstance(last_day, int | None):
             raise ValueError("not the sums of a reference")
         return cls(tuple(Sums.of_terms(terms) for terms in hours), days, last_day)
-
-
-def _swing(hours: Sequence[Sums], mean: float, variance: float) -> float:
-    """The variance between the hours' true means, by DerSimonian and Laird; 0 where noise explains what is seen.
-
-    `variance`: of one trace of weight 1.
-    """
-    weights = [sums.n_eff for sums in hours if sums.n_eff > 0.0]
-    if len(weights) < 2 or variance <= 0.0:
-        return 0.0
-    q = sum(sums.n_eff * (sums.wy / sums.w - mean) ** 2 for sums in hours if sums.n_eff > 0.0) / variance
-    freedom = len(weights) - 1
-    if q <= chi_square(SWING_TAIL, freedom):
-        return 0.0
-    total = sum(weights)
-    return (q - freedom) * variance / (total - sum(weight * weight for weight in weights) / total)
-
-
-def _by_hour(hours: Sequence[Sums], mean: float, square: float, swing: float) -> Reference:
-    """Each hour's mean, drawn to the mean of all; `square`: the variance of that mean, `swing`: between hours."""
-    variance = square * sum(hours, Sums()).n_eff
-    shares = [swing / (swing + variance / sums.n_eff) if sums.n_eff > 0.0 else 0.0 for sums in hours]
-    means = tuple(
-        mean + share * (sums.wy / sums.w - mean) if share else mean for share, sums in zip(shares, hours, strict=True)
-    )
-    errors = tuple(math.sqrt(swing * (1.0 - share) + (1.0 - share) ** 2 * square) for share in shares)
-    return Reference(means, errors)

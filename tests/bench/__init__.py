@@ -1,0 +1,1 @@
+"""Benchmarks: what the project promises, measured. Not part of the test run."""
