@@ -122,9 +122,14 @@ def _read(sight: Sight, overlays: Sequence[Dialect]) -> Reading:
 
 def spoken_by(sight: Sight) -> tuple[Dialect, ...]:
     """The dialects of a span: first the one whose scope it has, then those whose markers it bears."""
-    by_scope = [d for d in CATALOGUE if d.scopes and sight.span.scope.name.startswith(d.scopes)]
+    by_scope = [d for d in CATALOGUE if any(_is_in(sight.span.scope.name, scope) for scope in d.scopes)]
     names = [*sight.span.attributes, *(occurrence.name for occurrence in sight.occurrences)]
     by_marker = [
         d for d in CATALOGUE if d not in by_scope and d.markers and any(n.startswith(d.markers) for n in names)
     ]
     return (*by_scope, *by_marker)
+
+
+def _is_in(name: str, scope: str) -> bool:
+    """Whether a scope is `scope` or one of its parts: `langfuse-sdk` is of `langfuse`, `airflow` not of `ai`."""
+    return name.startswith(scope) and (name == scope or not scope[-1].isalnum() or not name[len(scope)].isalnum())

@@ -1,6 +1,50 @@
-"""The dialects that are known, in the order in which their markers are tried."""
+"""The dialects that are known, in the order in which their markers are tried: the general conventions come last."""
 
-from otel_ctxscore.core.conventions.dialects import openinference, otel_genai
+from otel_ctxscore.core.conventions.dialects import (
+    agento11y,
+    crewai,
+    google_adk,
+    haystack,
+    laminar,
+    langfuse,
+    langsmith,
+    llamaindex,
+    mastra,
+    microsoft,
+    mlflow,
+    openinference,
+    openlit,
+    openllmetry,
+    otel_genai,
+    pydantic_ai,
+    spring_ai,
+    strands,
+    trulens,
+    vector_db,
+    vercel_ai,
+)
 from otel_ctxscore.core.conventions.vocabulary import Dialect
 
-CATALOGUE: tuple[Dialect, ...] = (openinference.DIALECT, otel_genai.DIALECT)
+CATALOGUE: tuple[Dialect, ...] = (
+    openinference.DIALECT,
+    langsmith.DIALECT,
+    langfuse.DIALECT,
+    mlflow.DIALECT,
+    trulens.DIALECT,
+    haystack.DIALECT,
+    llamaindex.DIALECT,
+    mastra.DIALECT,
+    vercel_ai.DIALECT,
+    pydantic_ai.DIALECT,
+    google_adk.DIALECT,
+    strands.DIALECT,
+    microsoft.DIALECT,
+    spring_ai.DIALECT,
+    agento11y.DIALECT,
+    openlit.DIALECT,
+    openllmetry.DIALECT,
+    crewai.DIALECT,
+    laminar.DIALECT,
+    vector_db.DIALECT,
+    otel_genai.DIALECT,
+)

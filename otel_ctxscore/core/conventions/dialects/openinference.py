@@ -6,15 +6,15 @@ from itertools import chain
 
 from otel_ctxscore.core.conventions.answers import answer_in
 from otel_ctxscore.core.conventions.document_lists import Documents, described_by, flattened, lists_in, passed_lists_in
-from otel_ctxscore.core.conventions.flattened import Row, rows
+from otel_ctxscore.core.conventions.flattened import rows
 from otel_ctxscore.core.conventions.messages import Message, messages_in
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.questions import question_in
 from otel_ctxscore.core.conventions.signs import variables_in
+from otel_ctxscore.core.conventions.spans import flattened_messages
 from otel_ctxscore.core.conventions.tools import words_of
 from otel_ctxscore.core.conventions.values import text_of
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Question, Reading, Role, Sight, Text
-from otel_ctxscore.core.model import Value
 
 ROLES = {
     "agent": Role.AGENT, "chain": Role.CHAIN, "llm": Role.LLM, "retriever": Role.RETRIEVER,
@@ -92,41 +92,7 @@ def _messages(sight: Sight, prefix: str, role: str) -> tuple[Message, ...]:
     whole = sight.node(prefix)
     if whole is not None:
         return messages_in(whole, role=role)
-    found = (messages_in(_node(row, role)) for row in rows(sight.span.attributes, prefix))
-    return tuple(chain.from_iterable(found))
-
-
-def _node(row: Row, role: str) -> Node:
-    """A flattened message in the shape of a nested one, at its flattened place."""
-    values = {name.removeprefix("message."): value for name, value in row.values.items()}
-    content = values.get("content")
-    message: dict[str, Value] = {
-        "role": values.get("role") or role,
-        "content": content if content else _contents(values),
-    }
-    for name in ("name", "tool_call_id"):
-        message[name] = values.get(name)
-    message["tool_calls"] = [_call(call) for call in rows(values, "tool_calls")]
-    return Node(message, f"{row.at}.message.")
-
-
-def _contents(values: dict[str, Value]) -> Value:
-    parts = [_unprefixed(row, "message_content.") for row in rows(values, "contents")]
-    return [{"type": part.get("type") or "text", "text": part.get("text")} for part in parts if part.get("text")]
-
-
-def _call(row: Row) -> Value:
-    call = _unprefixed(row, "tool_call.")
-    return {
-        "id": call.get("id"),
-        "type": "tool_call",
-        "name": call.get("function.name"),
-        "arguments": call.get("function.arguments"),
-    }
-
-
-def _unprefixed(row: Row, prefix: str) -> dict[str, Value]:
-    return {name.removeprefix(prefix): value for name, value in row.values.items()}
+    return flattened_messages(sight.span.attributes, prefix, role, "message.")
 
 
 def _prompts(sight: Sight) -> tuple[Message, ...]:

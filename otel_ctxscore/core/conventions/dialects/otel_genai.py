@@ -10,6 +10,7 @@ from otel_ctxscore.core.conventions.messages import Message, messages_in
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.questions import asked_in, question_in
 from otel_ctxscore.core.conventions.signs import is_context_name
+from otel_ctxscore.core.conventions.spans import conversation_in, spoken_in
 from otel_ctxscore.core.conventions.values import is_said, number_of, text_of
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Occurrence, Question, Reading, Role, Sight, Text
 
@@ -88,7 +89,9 @@ def first(sight: Sight, *names: str) -> Node | None:
 def _heard(sight: Sight) -> tuple[Message, ...]:
     system = messages_in(first(sight, "gen_ai.system_instructions"), role="system")
     heard = messages_in(first(sight, "gen_ai.input.messages"))
-    return (*system, *heard) if heard else (*system, *_event_turns(sight), *_prompt_events(sight))
+    if heard:
+        return (*system, *heard)
+    return (*system, *(_event_turns(sight) or _prompt_events(sight) or conversation_in(sight.node("gen_ai.prompt"))))
 
 
 def _event_turns(sight: Sight) -> tuple[Message, ...]:
@@ -128,7 +131,7 @@ def _prompt_events(sight: Sight) -> tuple[Message, ...]:
 
 def _said(sight: Sight) -> tuple[Message, ...]:
     told = messages_in(first(sight, "gen_ai.output.messages"), role="assistant")
-    return told or (*_choices(sight), *_completion_events(sight))
+    return told or _choices(sight) or _completion_events(sight) or spoken_in(sight.node("gen_ai.completion"))
 
 
 def _choices(sight: Sight) -> tuple[Message, ...]:

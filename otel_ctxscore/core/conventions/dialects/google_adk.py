@@ -1,0 +1,52 @@
+"""Google's Agent Development Kit: its own JSON attributes beside GenAI ones."""
+
+from __future__ import annotations
+
+from otel_ctxscore.core.conventions.nested import Node
+from otel_ctxscore.core.conventions.spans import reading
+from otel_ctxscore.core.conventions.values import text_of
+from otel_ctxscore.core.conventions.vocabulary import Dialect, Reading, Role, Sight
+
+P = "gcp.vertex.agent."
+
+
+def read(sight: Sight) -> Reading:
+    if f"{P}tool_response" in sight.span.attributes or sight.word("gen_ai.operation.name") == "execute_tool":
+        name = text_of(sight.span.attributes.get("gen_ai.tool.name")) or None
+        return reading(
+            "google_adk", Role.TOOL, _filled(sight, "tool_call_args"), _filled(sight, "tool_response"), name=name
+        )
+    request, response = _filled(sight, "llm_request"), _filled(sight, "llm_response")
+    if request is None and response is None:
+        return Reading(dialect="google_adk")
+    return reading("google_adk", Role.LLM, request, response)
+
+
+def _filled(sight: Sight, name: str) -> Node | None:
+    """The attribute, unless it is the empty map that stands there while content is off."""
+    node = sight.node(f"{P}{name}")
+    return node if node is not None and node.opened().value not in ({}, "", "<not serializable>") else None
+
+
+READS = (
+    "gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response", "gcp.vertex.agent.tool_call_args",
+    "gcp.vertex.agent.tool_response", "gen_ai.tool.name", "gen_ai.conversation.id", "and all of otel_genai",
+)  # fmt: skip
+
+DIALECT = Dialect(
+    name="google_adk",
+    title="Google Agent Development Kit",
+    read=read,
+    scopes=("gcp.vertex.agent",),
+    markers=("gcp.vertex.agent.",),
+    versions="google-adk 1.22.1 and 2.13.0",
+    reads=READS,
+    switch="OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and "
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT "
+    "(older: ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true)",
+    example={
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "search_kb",
+        "gcp.vertex.agent.tool_response": '{"result": [{"id": "doc-1", "text": "The warranty is 24 months."}]}',
+    },
+)

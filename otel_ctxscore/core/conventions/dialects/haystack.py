@@ -1,0 +1,78 @@
+"""Haystack's own tracer: one span a component, all of the same name, told apart by the component's class."""
+
+from __future__ import annotations
+
+from otel_ctxscore.core.conventions.spans import reading
+from otel_ctxscore.core.conventions.values import text_of
+from otel_ctxscore.core.conventions.vocabulary import Dialect, Reading, Role, Sight
+
+CLASSES = (
+    ("retriever", Role.RETRIEVER),
+    ("websearch", Role.RETRIEVER),
+    ("ranker", Role.RERANKER),
+    ("embedder", Role.EMBEDDING),
+    ("promptbuilder", Role.PROMPT),
+    ("generator", Role.LLM),
+    ("agent", Role.AGENT),
+)
+"""What the names of component classes end in. A tool invoker holds the spans of its tools."""
+
+
+def read(sight: Sight) -> Reading:
+    name = sight.span.attributes.get("haystack.component.name") or sight.span.attributes.get("haystack.tool.name")
+    role = _role(sight)
+    given = sight.node(*(f"haystack.{part}" for part in GIVEN))
+    gave = sight.node(*(f"haystack.{part}" for part in GAVE))
+    return reading("haystack", role, given, gave, name=text_of(name) or None, json=True, silent=True)
+
+
+GIVEN = (
+    "pipeline.input_data",
+    "component.input",
+    "agent.input",
+    "tool.input",
+    "tool.arguments",
+    "agent.step.tool.input",
+)
+GAVE = (
+    "pipeline.output_data",
+    "component.output",
+    "agent.output",
+    "tool.output",
+    "tool.result",
+    "agent.step.tool.output",
+)
+
+
+def _role(sight: Sight) -> Role:
+    kind = sight.word("haystack.component.type")
+    for ending, role in CLASSES:
+        if kind.endswith(ending):
+            return role
+    if "haystack.tool.name" in sight.span.attributes:
+        return Role.TOOL
+    if sight.span.name in ("haystack.pipeline.run", "haystack.async_pipeline.run"):
+        return Role.CHAIN
+    return Role.AGENT if sight.span.name == "haystack.agent.run" else Role.OTHER
+
+
+READS = (
+    "haystack.component.type", "haystack.component.input", "haystack.component.output", "haystack.pipeline.input_data",
+    "haystack.pipeline.output_data", "haystack.agent.input", "haystack.agent.output", "haystack.tool.name",
+)  # fmt: skip
+
+DIALECT = Dialect(
+    name="haystack",
+    title="Haystack tracing",
+    read=read,
+    scopes=("haystack",),
+    markers=("haystack.",),
+    versions="opentelemetry-haystack 2.0.0 with haystack-ai 3.4.1",
+    reads=READS,
+    switch="HAYSTACK_CONTENT_TRACING_ENABLED=true",
+    example={
+        "haystack.component.type": "InMemoryBM25Retriever",
+        "haystack.component.input": '{"query": "How long is the warranty?"}',
+        "haystack.component.output": '{"documents": [{"id": "doc-1", "content": "The warranty is 24 months."}]}',
+    },
+)

@@ -1,0 +1,143 @@
+"""Readings of spans that hold one input and one output, which most dialects write."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from otel_ctxscore.core.conventions.answers import answer_in
+from otel_ctxscore.core.conventions.document_lists import Documents, lists_in, passed_lists_in
+from otel_ctxscore.core.conventions.flattened import Row, rows
+from otel_ctxscore.core.conventions.messages import Message, messages_in
+from otel_ctxscore.core.conventions.nested import Node
+from otel_ctxscore.core.conventions.questions import question_in
+from otel_ctxscore.core.conventions.signs import variables_in
+from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Reading, Role
+from otel_ctxscore.core.model import Attributes, Value
+
+SYSTEM_KEYS = (
+    "system",
+    "system_instruction",
+    "system_instructions",
+    "systemInstruction",
+    "system_prompt",
+    "instructions",
+)
+TURN_KEYS = ("messages", "prompt", "contents", "input", "inputs", "data", "kwargs")
+
+
+def reading(
+    dialect: str,
+    role: Role,
+    given: Node | None,
+    gave: Node | None,
+    *,
+    name: str | None = None,
+    json: bool = False,
+    silent: bool = False,
+) -> Reading:
+    """What a span of a role says by its input and output.
+
+    `json`: the input is declared as JSON. `silent`: content is off by default in the dialect, so that a span without
+    any says nothing.
+    """
+    is_holder = role in HOLDERS
+    return Reading(
+        dialect=dialect,
+        role=role,
+        name=name,
+        question=question_in(given, json=json) if is_holder or role in _ASKED else None,
+        answer=answer_in(gave) if is_holder else None,
+        heard=conversation_in(given) if role is Role.LLM else (),
+        said=spoken_in(gave) if role is Role.LLM else (),
+        documents=documents_in(gave) if role in _LISTING else None,
+        passed=(passed_in(gave) or passed_in(given)) if is_holder or role is Role.PROMPT else None,
+        result=gave if role is Role.TOOL else None,
+        variables=variables_in(_inputs(given)) if is_holder or role is Role.PROMPT else (),
+        silent=silent and given is None and gave is None,
+    )
+
+
+_ASKED = frozenset({Role.RETRIEVER, Role.RERANKER, Role.TOOL, Role.VECTOR_DB})
+_LISTING = frozenset({Role.RETRIEVER, Role.RERANKER})
+
+
+def documents_in(gave: Node | None) -> tuple[Documents, ...] | None:
+    return lists_in(gave) if gave is not None else None
+
+
+def passed_in(node: Node | None) -> tuple[Documents, ...] | None:
+    return passed_lists_in(node) if node is not None else None
+
+
+def _inputs(given: Node | None) -> Node | None:
+    """The variables of a template inside the wrapper of a step's input."""
+    opened = given.opened() if given is not None else None
+    inner = (opened.key("inputs") or opened.key("kwargs")) if opened is not None else None
+    return inner if inner is not None and isinstance(inner.opened().value, dict) else opened
+
+
+def conversation_in(node: Node | None) -> tuple[Message, ...]:
+    """The messages that a model was given: a list of them, or a map with a system text beside them."""
+    opened = node.opened() if node is not None else None
+    if opened is None or not isinstance(opened.value, dict):
+        return messages_in(opened)
+    system = next((messages_in(e, role="system") for n in SYSTEM_KEYS if (e := opened.key(n)) is not None), ())
+    config = opened.key("config")
+    if not system and config is not None and isinstance(config.opened().value, dict):
+        system = next((messages_in(e, role="system") for n in SYSTEM_KEYS if (e := config.dig(n)) is not None), ())
+    return (*system, *_turns_in(opened))
+
+
+def _turns_in(node: Node) -> tuple[Message, ...]:
+    arguments = node.key("args")
+    if arguments is not None and isinstance(arguments.value, list) and arguments.value:
+        return messages_in(arguments.index(0))
+    for name in TURN_KEYS:
+        entry = node.key(name)
+        if entry is not None and (found := conversation_in(entry)):
+            return found
+    return messages_in(node)
+
+
+def spoken_in(node: Node | None) -> tuple[Message, ...]:
+    """What a model answered, as messages: a choice, a generation, a reply or a bare text."""
+    if node is None:
+        return ()
+    told = answer_in(node)
+    if told is not None:
+        return messages_in(Node(told.text, told.at, level=99), role="assistant")
+    return tuple(m for m in messages_in(node, role="assistant") if m.role == "assistant")
+
+
+def flattened_messages(attributes: Attributes, prefix: str, role: str, element: str = "") -> tuple[Message, ...]:
+    """Messages under `PREFIX.INDEX.KEY`. `element` is a further step before the key (`message.`); `role` is that of
+    a message that names none."""
+    found = (messages_in(_node(row, role, element), role=role) for row in rows(attributes, prefix))
+    return tuple(chain.from_iterable(found))
+
+
+def _node(row: Row, role: str, element: str) -> Node:
+    """A flattened message in the shape of a nested one, at its flattened place."""
+    values = {name.removeprefix(element): value for name, value in row.values.items()}
+    message: dict[str, Value] = {
+        "role": values.get("role") or role,
+        "content": values.get("content") or _contents(values),
+    }
+    message |= {name: values[name] for name in ("name", "tool_call_id") if name in values}
+    message["tool_calls"] = [_call(call) for call in rows(values, "tool_calls")]
+    return Node(message, f"{row.at}.{element}")
+
+
+def _contents(values: dict[str, Value]) -> Value:
+    parts = [_unprefixed(row, "message_content.") for row in rows(values, "contents")]
+    return [{"type": part.get("type") or "text", "text": part.get("text")} for part in parts if part.get("text")]
+
+
+def _call(row: Row) -> Value:
+    call = _unprefixed(row, "tool_call.")
+    name, arguments = (call.get(f"function.{k}", call.get(k)) for k in ("name", "arguments"))
+    return {"id": call.get("id"), "type": "tool_call", "name": name, "arguments": arguments}
+
+
+def _unprefixed(row: Row, prefix: str) -> dict[str, Value]:
+    return {name.removeprefix(prefix): value for name, value in row.values.items()}
