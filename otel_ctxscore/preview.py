@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from otel_ctxscore.config import Config
 from otel_ctxscore.config import model as cfg
-from otel_ctxscore.core.model import RagRun, Retrieval
+from otel_ctxscore.core.model import Context, RagRun, Retrieval
 from otel_ctxscore.judges import prompt
 from otel_ctxscore.judges.prices import Price, price
 from otel_ctxscore.judges.quoting import tokens
@@ -60,9 +60,8 @@ def _tokens_of_a_call(llm: cfg.LlmJudge | None) -> tuple[float, float]:
     if llm is None:
         return 0.0, 0.0
     passage = " ".join(["passage"] * WORDS)
-    run = RagRun(
-        "a question of about ten words or so", [Retrieval([f"{i} {passage}" for i in range(CONTEXTS)])], passage
-    )  # type: ignore[list-item]
+    contexts = [Context(f"{place} {passage}") for place in range(CONTEXTS)]
+    run = RagRun("a question of about ten words or so", [Retrieval(contexts)], passage)
     shown = prompt.exhibit(run, str, llm.history, prompt.PROMPT_TOKENS)
     asked = prompt.question(prompt.instructions(llm.criterion), shown, range(CONTEXTS), None, None)
     return float(
