@@ -42,7 +42,7 @@ def start(services: Sequence[Service]) -> None:
         raise ServiceError(f"not a server but a program that tests run: {', '.join(programs)}")
     install([one for one in services if not one.installed()])
     with contextlib.ExitStack() as stack, contextlib.suppress(KeyboardInterrupt):
-        stack.enter_context(_sigterm_as_interrupt())
+        stack.enter_context(_interrupted_by_signals())
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ctxscore-services-"))
         for one in services:
             _start(one, Path(folder), stack)
@@ -59,12 +59,15 @@ def _start(one: Service, folder: Path, stack: contextlib.ExitStack) -> None:
 
 
 @contextlib.contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def _interrupted_by_signals() -> Iterator[None]:
+    # SIGINT as well: a shell's background command starts with it ignored.
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, signal.default_int_handler) for number in numbers]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -308,11 +308,14 @@ def test_command_line_starts_and_stops(alertmanager: Alertmanager, end: signal.S
     del alertmanager  # only so that it is installed
     command = [sys.executable, "-m", "tests.services", "start", "alertmanager"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        url = next(line.split()[2] for line in process.stdout if " url " in line)
-        assert http.answers(f"{url}/-/ready")
-        next(line for line in process.stdout if line.startswith("Ctrl-C"))
-        process.send_signal(end)
-        assert process.wait(20) == 0
+        try:
+            assert process.stdout is not None
+            url = next(line.split()[2] for line in process.stdout if " url " in line)
+            assert http.answers(f"{url}/-/ready")
+            next(line for line in process.stdout if line.startswith("Ctrl-C"))
+            process.send_signal(end)
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
     with pytest.raises(OSError, match="refused"):
         http.answers(f"{url}/-/ready")
