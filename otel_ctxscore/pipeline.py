@@ -96,7 +96,7 @@ class Pipeline:
         for result, count in (("kept", added.kept), ("late", added.late), ("duplicate", added.duplicate)):
             if count:
                 self._metrics.spans(delivery.source, result, count)
-        self._poke.set()
+        self.wake()
         if self._blocked():
             self._roomy.clear()
 
@@ -105,7 +105,7 @@ class Pipeline:
 
     def relieve(self) -> None:
         self.assembler.close_oldest(RELIEVED)
-        self._poke.set()
+        self.wake()
 
     def give_up(self, owner: object) -> None:
         for receipt in self.assembler.give_up(owner):
@@ -133,6 +133,10 @@ class Pipeline:
                 await self._start(assembled)
             self._poke.clear()
             await self._until_due()
+
+    def wake(self) -> None:
+        """Look again at what is due: something came, or changed."""
+        self._poke.set()
 
     async def drain(self) -> None:
         """Close what is held and walk it to the end. Cancel it to give up: what has not ended is failed then."""
@@ -177,7 +181,7 @@ class Pipeline:
             if self._waits(assembled, extraction):
                 self.assembler.park(assembled, self._clock(), extraction)
                 settles = False
-                self._poke.set()
+                self.wake()
                 return
             evaluations = [await self._admit_and_evaluate(assembled, run) for run in extraction.runs]
             self._count(assembled, extraction, evaluations)
