@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 from pydantic import SecretStr
 
@@ -22,6 +23,7 @@ from otel_ctxscore.ports import Sink, SinkError
 from tests.io.evaluations import FIRST, TRACE, evaluation, failed, named
 from tests.io.receivers import Received, grpc_receiver, http_receiver
 from tests.io.waiting import exporting, until
+from tests.services.certificates import Certificates
 
 
 @pytest.fixture(params=["grpc", "http/protobuf"])
@@ -223,3 +225,15 @@ def test_a_missing_certificate_is_one_clear_line(protocol: str, tmp_path: Path) 
     )
     with pytest.raises(ConfigError, match=r"sinks\.otlp\.tls: .*no\.pem"):
         OtlpSink.from_config(section, content=False)
+
+
+async def test_tls_with_a_client_certificate(certificates: Certificates) -> None:
+    key, cert, ca = (path.read_bytes() for path in (certificates.key, certificates.cert, certificates.ca))
+    server = grpc.ssl_server_credentials([(key, cert)], root_certificates=ca, require_client_auth=True)
+    tls = ClientTls(ca=certificates.ca, cert=certificates.client_cert, key=certificates.client_key)
+    with grpc_receiver(credentials=server) as received:
+        endpoint = received.endpoint.replace("http://127.0.0.1", "https://localhost")
+        otlp = OtlpSink.from_config(Section(endpoint=endpoint, tls=tls), content=False)
+        await otlp.emit(named("s"))
+        await otlp.close()
+    assert received.span_names == {"s"}

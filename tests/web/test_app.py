@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from pathlib import Path
 
 import aiohttp
@@ -14,6 +15,7 @@ from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import TraceOutcome
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web import AdminServer
+from tests.services.certificates import Certificates
 from tests.web.fakes import FakeService, client
 
 
@@ -102,6 +104,20 @@ async def test_a_taken_port_is_one_clear_line() -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(ConfigError, match=f"admin.listen: cannot listen on {address}: "):
             await AdminServer(Admin(listen=address), FakeService(), Metrics()).start()
+
+
+async def test_tls_with_a_client_certificate(certificates: Certificates) -> None:
+    tls = Tls(cert=certificates.cert, key=certificates.key, client_ca=certificates.ca)
+    server = AdminServer(Admin(listen="127.0.0.1:0", tls=tls), FakeService(), Metrics())
+    await server.start()
+    context = ssl.create_default_context(cafile=certificates.ca)
+    async with aiohttp.ClientSession() as http:
+        with pytest.raises(aiohttp.ClientError):
+            await http.get(f"{server.url}/healthz", ssl=context)
+        context.load_cert_chain(certificates.client_cert, certificates.client_key)
+        async with http.get(f"{server.url}/healthz", ssl=context) as answer:
+            assert answer.status == 200
+    await server.stop()
 
 
 async def test_tls_files_that_cannot_be_read_are_one_clear_line(tmp_path: Path) -> None:
