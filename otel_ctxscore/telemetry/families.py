@@ -44,7 +44,7 @@ class Families:
         family = self._families.get(metric.name)
         for found in family.collect() if family else ():
             for sample in found.samples:
-                if not sample.name.endswith("_created") and where.items() <= sample.labels.items():
+                if where.items() <= sample.labels.items():
                     sums[sample.labels[by]] = sums.get(sample.labels[by], 0.0) + sample.value
         return sums
 

@@ -298,6 +298,9 @@ async def test_sources_sinks_and_closings_are_counted() -> None:
     metrics.closed(Closed.IDLE)
     assert metrics.total(c.SPANS, "result")["kept"] == 7
     assert metrics.total(c.CLOSED_TRACES, "closed")["idle"] == 1
+    metrics.intake("otlp_http").counted("kept", 5)
+    assert metrics.total(c.SPANS, "result", source="otlp_http")["kept"] == 5
+    assert metrics.total(c.SPANS, "result")["kept"] == 12
     assert await value(metrics, "requests_total", source="otlp_grpc") == 1
     assert await value(metrics, "evaluations_total", sink="otlp", result="failed") == 1
 
