@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -44,9 +45,12 @@ class FakeLine:
 class FakeCounts:
     spans: Counter[str] = field(default_factory=Counter)
     requests: Counter[str] = field(default_factory=Counter)
+    refused_once: asyncio.Event = field(default_factory=asyncio.Event)
 
     def counted(self, result: str, n: int) -> None:
         self.spans[result] += n
 
     def request(self, result: str) -> None:
         self.requests[result] += 1
+        if result == "full":
+            self.refused_once.set()
