@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from otel_ctxscore.config.model import Target
 from otel_ctxscore.core.model import Closed, Evaluation, JudgedBy, RagRun, Reason, Score, TraceOutcome
 from otel_ctxscore.telemetry import catalogue as c
 from otel_ctxscore.telemetry.families import Families
@@ -88,12 +89,12 @@ class Metrics:
         scorers: Iterable[str] = (),
         *,
         max_values: int = 200,
-        bad_below: Callable[[str, str], float | None] = lambda service, scorer: None,
+        targets: Sequence[Target] = (),
     ) -> None:
-        """`bad_below(service, scorer)` is the score below which a run is bad, None where there is no target."""
+        """`targets` say which runs are bad, and what mean is to be kept; one for a service wins over one for `*`."""
         self._families = Families()
         self._scorers = tuple(scorers)
-        self._bad_below = bad_below
+        self._targets = {(target.service, target.scorer): target for target in reversed(targets)}
         self._caps = {label: Cap(max_values) for label in c.LABEL.values}
         self._services: set[str] = set()
         self._evaluators: dict[tuple[str, str], Evaluator] = {}
@@ -259,11 +260,16 @@ class Metrics:
         self._families.of(c.SCORE, *key)
         for bucket in c.CELLS:
             self._families.of(c.SCORE_WEIGHT, service, scorer, version, bucket)
-        if self._bad_below(service, scorer) is not None:
+        target = self._target(service, scorer)
+        if target is not None:
             self._families.of(c.BAD_WEIGHT, service, scorer, version)
+            self._families.of(c.TARGET_RATIO, service, scorer, version).set(target.target)
         for stage in evaluator.stages:
             for term in c.TERMS[stage]:
                 self._families.of(c.ESTIMATOR, service, scorer, version, stage, term)
+
+    def _target(self, service: str, scorer: str) -> Target | None:
+        return self._targets.get((service, scorer)) or self._targets.get(("*", scorer))
 
     def _resolve(self, evaluator: Evaluator) -> None:
         """Say once what a version stands for."""
@@ -288,6 +294,6 @@ class Metrics:
         histogram = self._families.of(c.SCORE, service, score.name, tier_label(evaluator.tier), labels[2])
         histogram.observe(value, exemplar(judged_span(evaluation.run, score)))
         self._families.of(c.SCORE_WEIGHT, *labels, cell(value)).inc(evaluation.weight)
-        floor = self._bad_below(service, score.name)
-        if floor is not None:
-            self._families.of(c.BAD_WEIGHT, *labels).inc(evaluation.weight if value < floor else 0)
+        target = self._target(service, score.name)
+        if target is not None and value < target.bad_below:
+            self._families.of(c.BAD_WEIGHT, *labels).inc(evaluation.weight)

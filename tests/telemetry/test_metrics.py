@@ -16,6 +16,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as classic_families
 from prometheus_client.samples import Sample
 
+from otel_ctxscore.config.model import Target
 from otel_ctxscore.core.model import (
     Closed,
     Context,
@@ -206,13 +207,22 @@ def test_a_cell_bounds_its_score(score: float) -> None:
 
 
 async def test_weights_are_inverse_probabilities_and_bad_ones_are_summed() -> None:
-    metrics = Metrics(bad_below=lambda service, scorer: 0.5 if service == "shop" else None)
+    metrics = Metrics(targets=[Target(service="shop", target=0.8, bad_below=0.5)])
     for score, probability in [(0.0, 0.25), (0.5, 1.0), (0.49, 0.5)]:
         metrics.evaluated(evaluation(score, probability=probability))
     metrics.evaluated(evaluation(0.0, service="without target"))
     assert await value(metrics, "score_weight_total", bucket="0", service="shop") == 4
     assert await value(metrics, "score_weight_total", service="shop") == 7
     assert [(s.labels["service"], s.value) for s in await samples(metrics, "bad_weight_total")] == [("shop", 6)]
+
+
+async def test_a_target_of_a_service_wins_over_that_of_all_and_the_first_over_a_later_one() -> None:
+    targets = [Target(target=0.7), Target(service="shop", target=0.9), Target(target=0.1), Target(scorer="other")]
+    metrics = Metrics(targets=targets)
+    for service in ["shop", "docs"]:
+        metrics.evaluated(evaluation(0.5, service=service))
+    found = {s.labels["service"]: s.value for s in await samples(metrics, "target_ratio")}
+    assert found == {"shop": 0.9, "docs": 0.7}
 
 
 async def test_estimator_sums_begin_at_zero_and_add_terms() -> None:
@@ -342,7 +352,7 @@ async def test_every_family_and_label_is_in_the_catalogue_and_used_as_declared(e
 
 @pytest.fixture
 def every_event() -> Metrics:
-    metrics = Metrics(["context_precision"], bad_below=lambda service, scorer: 0.5)
+    metrics = Metrics(["context_precision"], targets=[Target()])
     metrics.declare_judge("llm", "m1")
     metrics.declare_sink("otlp")
     metrics.intake("file")
