@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-_MAX_STARTS = 200
-"""Brackets looked at in one text, so that a page of brackets costs nothing."""
+_MAX_UNCLOSED = 8
+"""Brackets without an end that are passed over in one text: each costs a walk to its end."""
 
 _BRACKET = re.compile(r"[{\[]")
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|[{}\[\]]', re.DOTALL)
@@ -62,11 +62,8 @@ def find_json(text: str) -> tuple[list[Found], bool]:
     What lies inside a broken value is not looked for: half an answer is none.
     """
     found: list[Found] = []
-    at = 0
-    for _ in range(_MAX_STARTS):
-        bracket = _BRACKET.search(text, at)
-        if bracket is None:
-            break
+    at = unclosed = 0
+    while unclosed < _MAX_UNCLOSED and (bracket := _BRACKET.search(text, at)) is not None:
         start = bracket.start()
         try:
             value, at = _DECODER.raw_decode(text, start)
@@ -75,6 +72,7 @@ def find_json(text: str) -> tuple[list[Found], bool]:
             end = _closing(text, start)
             if end is None and _STARTS_LIKE_JSON.match(text, start):
                 return found, True
+            unclosed += end is None
             at = start + 1 if end is None else end
     return found, False
 

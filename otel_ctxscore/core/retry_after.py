@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC
-from email.utils import parsedate_to_datetime
+from email.utils import mktime_tz, parsedate_tz
 
 
 def retry_after(value: str | None, now: float) -> float | None:
@@ -16,10 +15,10 @@ def retry_after(value: str | None, now: float) -> float | None:
     text = value.strip()
     if text.replace(".", "", 1).isdecimal() and text.isascii():
         return float(text)
-    try:
-        date = parsedate_to_datetime(text)
-    except ValueError:
+    date = parsedate_tz(text)
+    if date is None:
         return None
-    if date.tzinfo is None:  # "-0000" says that the zone is not known; HTTP dates are always GMT
-        date = date.replace(tzinfo=UTC)
-    return max(0.0, date.timestamp() - now)
+    try:
+        return max(0.0, mktime_tz((*date[:9], date[9] or 0)) - now)  # a date without a zone is GMT, as all in HTTP
+    except (ValueError, OverflowError):
+        return None

@@ -26,7 +26,7 @@ _ACTIVE = re.compile(
 _LINE_ENDS = frozenset(("\r\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029"))
 _ASCII_TABLE = {code: "\n" if chr(code) in _LINE_ENDS else None for code in (*range(9), *range(11, 32), 127)}
 _CONTROL_TOKEN = re.compile(
-    r"(<)(?=[|｜]|/?s>|/?(?:start_of_turn|end_of_turn|bos|eos|SYS|think|tool_call|system|assistant|user)\b|<SYS)"
+    r"(<)(?=[|｜]|/?s>|/?(?:start_of_turn|end_of_turn|bos|eos|SYS|think|tool_call|system|assistant|user)\b)"
     r"|(\[)(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS)\])"
 )
 _ASCII_TOKEN = 3.5

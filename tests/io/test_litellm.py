@@ -1,0 +1,260 @@
+"""The real litellm against the scripted server over real HTTP: every way a provider can answer or not.
+
+These tests share one import of litellm, which takes seconds.
+"""
+
+import asyncio
+import gc
+import json
+import logging
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from otel_ctxscore.completion import CompletionError, Question
+from otel_ctxscore.core.model import Context, Judgement, RagRun, Reason, Retrieval
+from otel_ctxscore.io.litellm import LiteLLMCompletion
+from otel_ctxscore.litellm_judge import LiteLLMJudge
+from otel_ctxscore.ports import ConfigError, JudgeError
+from otel_ctxscore.testing import Call, Reply, ScriptedJudgeServer, verdicts
+from otel_ctxscore.testing.judge_server import Answer
+
+MODEL = "openai/my-own-7b"
+GOOD = verdicts([True, False])
+TEXT = json.dumps(GOOD)
+RUN = RagRun(
+    "Which port?", [Retrieval([Context("The ledger is on 7443."), Context("The canteen opens at noon.")])], "7443"
+)
+KEY = "sk-CANARY-0001"
+
+
+def judge_at(server: ScriptedJudgeServer, **options: Any) -> LiteLLMJudge:
+    return LiteLLMJudge(**{"model": MODEL, "api_base": server.url, "api_key": KEY, "deadline": 2, **options})
+
+
+async def outcome(replies: Sequence[Answer]) -> tuple[list[bool | None] | Reason, ScriptedJudgeServer, float]:
+    """What came of a run, and the seconds it took."""
+    with ScriptedJudgeServer(replies=replies) as server:
+        judge = judge_at(server)
+        began = time.monotonic()
+        try:
+            judgement = await judge.judge(RUN)
+        except JudgeError as error:
+            return error.reason, server, time.monotonic() - began
+        return [verdict.is_useful for verdict in judgement.verdicts], server, time.monotonic() - began
+
+
+USEFUL = [True, False]
+ERROR = {"message": f"refused for {KEY}"}
+FAULTS: dict[str, tuple[list[Answer], list[bool] | Reason, int]] = {
+    "good": ([GOOD], USEFUL, 1),
+    "fenced": ([f"```json\n{TEXT}\n```"], USEFUL, 1),
+    "wrong index set": ([verdicts([True]), GOOD], USEFUL, 2),
+    "wrong index set twice": ([verdicts([True])], Reason.JUDGE_INCOMPLETE, 2),
+    "429 with Retry-After": ([Reply(status=429, headers={"Retry-After": "1"}), GOOD], USEFUL, 2),
+    "429 and a day": ([Reply(status=429, headers={"Retry-After": "86400"})], Reason.JUDGE_UNAVAILABLE, 1),
+    "500": ([Reply(status=500), GOOD], USEFUL, 2),
+    "503": ([Reply(status=503), GOOD], USEFUL, 2),
+    "529": ([Reply(status=529), GOOD], USEFUL, 2),
+    "time-out": ([Reply(content=GOOD, delay=9)], Reason.JUDGE_UNAVAILABLE, 2),
+    "trickling": ([Reply(content=GOOD, trickle=0.2)], Reason.JUDGE_UNAVAILABLE, 2),
+    "reset": ([Reply(reset=True), GOOD], USEFUL, 2),
+    "no body": ([Reply(raw=b""), GOOD], USEFUL, 2),
+    "a page": ([Reply(raw=b"<html>busy</html>"), GOOD], USEFUL, 2),
+    "no choices": ([Reply(raw=b'{"choices": []}')], Reason.JUDGE_UNREADABLE, 2),
+    "empty": ([Reply(content="")], Reason.JUDGE_UNREADABLE, 2),
+    "null": ([Reply(content=None)], Reason.JUDGE_UNREADABLE, 2),
+    "cut off": ([Reply(content=TEXT[:30], finish_reason="length"), GOOD], USEFUL, 2),
+    "cut off twice": ([Reply(content=None, finish_reason="length")], Reason.JUDGE_TRUNCATED, 2),
+    "reasoning channel": ([Reply(content="", reasoning=TEXT)], USEFUL, 1),
+    "tool call": ([Reply(content=GOOD, as_tool_call=True, finish_reason="tool_calls")], USEFUL, 1),
+    "refusal": (["I'm sorry, but I can't help with that."], Reason.JUDGE_REFUSED, 2),
+    "refusal field": ([Reply(refusal="I will not.")], Reason.JUDGE_REFUSED, 1),
+    "filtered": ([Reply(content="", finish_reason="content_filter")], Reason.JUDGE_REFUSED, 1),
+    "400 filter": ([Reply(status=400, content={"code": "content_filter", **ERROR})], Reason.JUDGE_REFUSED, 1),
+    "400": ([Reply(status=400, content=ERROR)], Reason.JUDGE_REJECTED, 1),
+    "400 too long": (
+        [Reply(status=400, content={"code": "context_length_exceeded", "message": "maximum context length is 9"})],
+        Reason.JUDGE_REJECTED,
+        1,
+    ),
+    "401": ([Reply(status=401, content=ERROR)], Reason.JUDGE_REJECTED, 1),
+    "402": ([Reply(status=402, content=ERROR)], Reason.JUDGE_REJECTED, 1),
+    "403": ([Reply(status=403, content=ERROR)], Reason.JUDGE_REJECTED, 1),
+    "404": ([Reply(status=404, content=ERROR)], Reason.JUDGE_REJECTED, 1),
+    "413": ([Reply(status=413, content=ERROR)], Reason.JUDGE_REJECTED, 1),
+    "422": ([Reply(status=422, content=ERROR)], Reason.JUDGE_REJECTED, 1),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+async def test_every_answer_of_a_provider_has_its_outcome(name: str) -> None:
+    replies, expected, calls = FAULTS[name]
+    got, server, seconds = await outcome(replies)
+    assert (got, len(server.calls)) == (expected, calls)
+    assert seconds < 2.8, "the deadline is two seconds, whatever trickles in"
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["2", time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 3600))],
+    ids=["seconds", "date"],
+)
+async def test_a_stated_pause_comes_through(header: str) -> None:
+    with ScriptedJudgeServer(replies=[Reply(status=429, headers={"Retry-After": header})]) as server:
+        with pytest.raises(CompletionError) as error:
+            await LiteLLMCompletion(MODEL, api_base=server.url, api_key=KEY).complete(_question(), 2)
+        assert error.value.retry_after is not None
+        assert error.value.retry_after == pytest.approx(2 if header == "2" else 3600, abs=120)
+
+
+def _question() -> Question:
+    return Question([{"role": "user", "content": "q"}], {"type": "object", "additionalProperties": False}, 100)
+
+
+@pytest.mark.parametrize(
+    ("model", "form"),
+    [(MODEL, None), ("openai/gpt-4o-mini", "response_format"), ("openai/gpt-4-0613", "tools")],
+)
+async def test_the_form_is_asked_for_in_the_best_way_the_model_is_known_to_take(model: str, form: str | None) -> None:
+    with ScriptedJudgeServer(replies=[GOOD]) as server:
+        await judge_at(server, model=model).judge(RUN)
+        body = server.calls[0].body
+    assert {name for name in ("response_format", "tools") if name in body} == ({form} if form else set())
+    assert body["temperature"] == 0
+    assert body["max_tokens"] < 2000
+
+
+async def test_a_model_that_takes_no_temperature_gets_none() -> None:
+    with ScriptedJudgeServer(replies=[GOOD]) as server:
+        await judge_at(server, model="openai/o3-mini").judge(RUN)
+        assert "temperature" not in server.calls[0].body
+
+
+@pytest.mark.parametrize(
+    ("complaint", "gone"),
+    [
+        ("Unsupported value: 'temperature' does not support 0 with this model.", "temperature"),
+        ("response_format.json_schema is not supported by this server", "response_format"),
+        ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "max_tokens"),
+    ],
+)
+async def test_what_a_provider_does_not_accept_is_left_out_from_then_on(complaint: str, gone: str) -> None:
+    def answer(call: Call) -> Answer:
+        return Reply(status=400, content={"message": complaint}) if gone in call.body else GOOD
+
+    with ScriptedJudgeServer(answer) as server:
+        judge = judge_at(server, structured="json_schema")
+        for _ in range(2):
+            assert [v.is_useful for v in (await judge.judge(RUN)).verdicts] == USEFUL
+        assert [gone in call.body for call in server.calls] == [True, False, False]
+
+
+async def test_parameters_of_ones_own_go_along() -> None:
+    with ScriptedJudgeServer(replies=[GOOD]) as server:
+        await judge_at(server, params={"temperature": 0.3, "top_p": 0.5, "extra_headers": {"X-Team": "a"}}).judge(RUN)
+        call = server.calls[0]
+    assert (call.body["temperature"], call.body["top_p"], call.headers["x-team"]) == (0.3, 0.5, "a")
+    assert call.headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("params", [{"stream": True}, {"model": "x"}, {"num_retries": 3}])
+def test_parameters_that_are_ours_are_refused(params: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"judge\.params"):
+        LiteLLMCompletion(MODEL, params=params)
+
+
+def test_a_name_that_no_provider_has_is_told_at_the_start() -> None:
+    with pytest.raises(ConfigError, match=r"judge\.model"):
+        LiteLLMCompletion("my-own-7b")
+
+
+async def test_tokens_and_price_are_those_of_the_answer() -> None:
+    with ScriptedJudgeServer(replies=[Reply(content=GOOD, usage=(1000, 100))]) as server:
+        unknown = (await judge_at(server).judge(RUN)).judged_by
+        own = (await judge_at(server, prices={MODEL: {"input": 1, "output": 10}}).judge(RUN)).judged_by
+        listed = (await judge_at(server, model="openai/gpt-4.1-mini").judge(RUN)).judged_by
+    assert unknown is not None
+    assert own is not None
+    assert listed is not None
+    assert (unknown.tokens, unknown.cost_usd) == (1100, None)
+    assert own.cost_usd == pytest.approx(0.002)
+    assert listed.cost_usd == pytest.approx((1000 * 0.4 + 100 * 1.6) / 1e6)
+
+
+async def test_a_fallback_answers_for_a_model_that_is_gone() -> None:
+    def answer(call: Call) -> Answer:
+        return Reply(status=404) if call.body["model"] == "my-own-7b" else GOOD
+
+    with ScriptedJudgeServer(answer) as server:
+        by = (await judge_at(server, fallbacks=["openai/other"]).judge(RUN)).judged_by
+    assert by is not None
+    assert by.model == "openai/other"
+
+
+@pytest.mark.parametrize("level", [logging.INFO, logging.DEBUG])
+async def test_no_key_and_no_text_gets_into_errors_or_logs(
+    level: int, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = RagRun("CANARY-query", [Retrieval([Context("CANARY-text")])])
+
+    def echo(call: Call) -> Answer:
+        status = statuses.pop(0)
+        echoed = {"message": json.dumps(call.body) + json.dumps(dict(call.headers)), "code": "CANARY"}
+        return Reply(reset=True) if status == 0 else Reply(status=status, content=echoed)
+
+    details = []
+    with caplog.at_level(level), ScriptedJudgeServer(echo) as server:
+        for status in (404, 400, 401, 429, 500, 0):
+            statuses = [status] * 9
+            judge = judge_at(server, api_base=f"{server.url}?key=CANARY-0002", deadline=0.5)
+            with pytest.raises(JudgeError) as error:
+                await judge.judge(run)
+            details += [str(error.value), error.value.detail, repr(error.value.judged_by)]
+            if error.value.__cause__ is not None:
+                details.append(str(error.value.__cause__))
+            details.append(judge.trouble or "")
+    printed = capfd.readouterr()
+    assert len(details) > 12
+    assert "CANARY" not in "".join(details) + caplog.text + printed.out + printed.err
+
+
+def test_a_second_event_loop_works_as_the_first_and_neither_leaves_anything() -> None:
+    async def some(judge: LiteLLMJudge) -> list[Judgement]:
+        return await asyncio.gather(*(judge.judge(RUN) for _ in range(20)))
+
+    with ScriptedJudgeServer(replies=[GOOD]) as server, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        judge = judge_at(server)
+        for _ in range(3):
+            assert len(asyncio.run(some(judge))) == 20
+        gc.collect()
+
+
+async def test_the_logging_worker_of_litellm_holds_nothing() -> None:
+    from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
+
+    with ScriptedJudgeServer(replies=[GOOD]) as server:
+        await asyncio.gather(*(judge_at(server).judge(RUN) for _ in range(20)))
+    assert GLOBAL_LOGGING_WORKER.pending_count == 0
+
+
+def test_litellm_is_imported_only_where_a_judge_is_made_and_then_asks_no_network() -> None:
+    script = """
+import socket, sys
+def refuse(*args): raise AssertionError(f"network: {args}")
+socket.socket.connect = refuse
+socket.getaddrinfo = refuse
+from otel_ctxscore.litellm_judge import LiteLLMJudge
+assert "litellm" not in sys.modules
+judge = LiteLLMJudge("openai/my-own-7b", api_key="none")
+assert "litellm" in sys.modules
+print(judge.model)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout.strip(), done.returncode) == (MODEL, 0), done.stderr
