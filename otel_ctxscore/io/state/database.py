@@ -1,0 +1,212 @@
+"""One SQLite file behind one thread: writes in batches, off the event loop, bounded by age and size.
+
+A write is safe once its batch is committed, a fraction of a second later; a kill before that loses it, and nothing
+else. A disk that takes no more costs history, never a score.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+APPLICATION_ID = 0x43545853  # "CTXS"
+SCHEMA_VERSION = 1
+BATCH_SECONDS = 0.2
+MAX_PENDING = 50_000
+"""Writes that wait for their batch, at most; beyond that they are dropped and counted."""
+PRUNE_SECONDS = 600.0
+PRUNED_SHARE = 0.2
+"""Share of the rows that goes, oldest first, where the file has reached its size."""
+FULL_SHARE = 0.9
+Parameters = Sequence[object]
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS verdicts (key TEXT PRIMARY KEY, at REAL NOT NULL, judgement TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS verdicts_at ON verdicts (at);
+CREATE TABLE IF NOT EXISTS spent (day TEXT NOT NULL, kind TEXT NOT NULL, amount REAL NOT NULL, PRIMARY KEY (day, kind));
+CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, at REAL NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+AGED = ("verdicts",)
+"""Tables whose rows go with age, by their column `at`."""
+
+
+class StateError(Exception):
+    """The state file cannot be used. The text is one line: what it is, and what to do."""
+
+
+def default_folder() -> Path:
+    """The XDG state folder of this program."""
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base) / "otel-ctxscore"
+
+
+def opened(folder: Path | None, *, max_size: int, max_age: float) -> Database:
+    """The state in a folder, or one in memory where the file cannot be used: the service scores all the same."""
+    path = (folder or default_folder()) / "state.sqlite3"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return Database(path, max_size=max_size, max_age=max_age)
+    except (StateError, OSError) as error:
+        log.error("state: %s; nothing will survive a restart", error)
+        return Database(None, max_size=max_size, max_age=max_age)
+
+
+class Database:
+    """Writes are handed over and forgotten; reads are awaited and see all writes before them.
+
+    `path` None keeps all in memory. Raises StateError for a file that is corrupt, of another program or newer.
+    """
+
+    def __init__(
+        self, path: Path | None, *, max_size: int, max_age: float, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.path = path
+        self.dropped = 0
+        self._clock = clock
+        self._max_age = max_age
+        self._pending: list[tuple[str, Parameters]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="state")
+        self._pruned = clock()
+        self._trouble: str | None = None
+        self._sql = self._thread.submit(_connect, path, max_size).result()
+
+    # ---- from the event loop ------------------------------------------------------------------------------------
+
+    def write(self, sql: str, parameters: Parameters = ()) -> None:
+        """Hand a write over. It is committed with its batch."""
+        if len(self._pending) >= MAX_PENDING:
+            self.dropped += 1
+            return
+        self._pending.append((sql, parameters))
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(BATCH_SECONDS, self._start_batch)
+
+    async def read(self, sql: str, parameters: Parameters = ()) -> list[tuple[object, ...]]:
+        """The rows of a query."""
+        return await self._run(lambda sql_: sql_.execute(sql, parameters).fetchall())
+
+    async def flush(self) -> None:
+        """Return when all writes before are committed, or given up."""
+        await self._run(lambda _: None)
+
+    async def close(self) -> None:
+        """Commit what waits and close the file."""
+        await self.flush()
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._sql.close)
+        self._thread.shutdown()
+
+    async def size(self) -> int:
+        """Bytes of the file, without what is free in it."""
+        return await self._run(_used)
+
+    def _start_batch(self) -> None:
+        self._timer = None
+        batch, self._pending = self._pending, []
+        self._thread.submit(self._commit, batch)
+
+    async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._start_batch()
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, self._sql)
+
+    # ---- on the thread ------------------------------------------------------------------------------------------
+
+    def _commit(self, batch: list[tuple[str, Parameters]]) -> None:
+        try:
+            self._write(batch)
+            if self._trouble:
+                log.info("state: writes again")
+            self._trouble = None
+        except sqlite3.Error as error:
+            self.dropped += len(batch)
+            if self._trouble != str(error):
+                log.error("state: %d writes are lost: %s", len(batch), error)
+            self._trouble = str(error)
+
+    def _write(self, batch: list[tuple[str, Parameters]]) -> None:
+        if self._clock() - self._pruned > PRUNE_SECONDS:
+            self._pruned = self._clock()
+            self._prune()
+        try:
+            self._transact(batch)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
+                raise
+            self._make_room()
+            self._transact(batch)
+
+    def _transact(self, batch: list[tuple[str, Parameters]]) -> None:
+        with self._sql:
+            for sql, parameters in batch:
+                self._sql.execute(sql, parameters)
+
+    def _prune(self) -> None:
+        """Rows beyond their age go; where the file is nearly full, so does the oldest share of the rest."""
+        horizon = self._clock() - self._max_age
+        with self._sql:
+            for table in AGED:
+                self._sql.execute(f"DELETE FROM {table} WHERE at < ?", (horizon,))  # noqa: S608 -- names of our own
+        limit = self._sql.execute("PRAGMA max_page_count").fetchone()[0]
+        page = self._sql.execute("PRAGMA page_size").fetchone()[0]
+        if _used(self._sql) > FULL_SHARE * limit * page:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        for table in AGED:
+            count = self._sql.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
+            # In pieces, for a full file has no room for the journal of one great deletion.
+            for _ in range(max(1, int(count * PRUNED_SHARE)) // 500 + 1):
+                with self._sql:
+                    self._sql.execute(
+                        f"DELETE FROM {table} WHERE at IN (SELECT at FROM {table} ORDER BY at LIMIT 500)"  # noqa: S608
+                    )
+
+
+def _used(sql: sqlite3.Connection) -> int:
+    pages, free, size = (
+        sql.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * size)
+
+
+def _connect(path: Path | None, max_size: int) -> sqlite3.Connection:
+    try:
+        sql = sqlite3.connect(str(path) if path else ":memory:", timeout=5, isolation_level="IMMEDIATE")
+        _check(sql, path)
+        sql.execute("PRAGMA journal_mode = WAL")
+        sql.execute("PRAGMA synchronous = NORMAL")  # with WAL a kill loses nothing; a power cut the last batch
+        sql.execute("PRAGMA journal_size_limit = 16777216")
+        page = sql.execute("PRAGMA page_size").fetchone()[0]
+        sql.execute(f"PRAGMA max_page_count = {max(16, max_size // page)}")
+        sql.executescript(SCHEMA)
+        sql.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        sql.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    except sqlite3.Error as error:
+        raise StateError(f"{path} cannot be used ({error}); move it away to begin a new one") from None
+    return sql
+
+
+def _check(sql: sqlite3.Connection, path: Path | None) -> None:
+    """Raise StateError for a file of another program, of a later version, or damaged."""
+    application = sql.execute("PRAGMA application_id").fetchone()[0]
+    version = sql.execute("PRAGMA user_version").fetchone()[0]
+    tables = sql.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if tables and application != APPLICATION_ID:
+        raise StateError(f"{path} belongs to another program; set state.path to another folder")
+    if version > SCHEMA_VERSION:
+        raise StateError(f"{path} was written by a later version of otel-ctxscore; set state.path to another folder")
+    damage = sql.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if damage != "ok":
+        raise StateError(f"{path} is damaged ({damage}); move it away to begin a new one")

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import logging
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from otel_ctxscore.core.model import JudgedBy, Judgement, Verdict
+from otel_ctxscore.io.state import Database, StoredVerdicts, opened
+
+JUDGEMENT = Judgement(
+    [Verdict(useful=0.25, relevance="low", used=None, note="naïve"), Verdict(useful=True)],
+    ["the price"],
+    JudgedBy("llm", "m", "v", calls=1, cost_usd=None),
+)
+MIB = 1 << 20
+
+
+def database(path: Path | None, *, max_size: int = 64 * MIB, max_age: float = 1e9, now: float = 1e9) -> Database:
+    return Database(path, max_size=max_size, max_age=max_age, clock=lambda: now)
+
+
+async def test_judgements_come_back_as_they_were_also_after_a_restart(tmp_path: Path) -> None:
+    first = opened(tmp_path, max_size=64 * MIB, max_age=1e9)
+    await StoredVerdicts(first).put("k", JUDGEMENT)
+    assert await StoredVerdicts(first).get("k") == JUDGEMENT, "a read sees the writes before it"
+    await first.close()
+    second = opened(tmp_path, max_size=64 * MIB, max_age=1e9)
+    assert await StoredVerdicts(second).get("k") == JUDGEMENT
+    assert await StoredVerdicts(second).get("other") is None
+    await second.close()
+
+
+@pytest.mark.parametrize(
+    "content", [b"no database at all, but text of some length" * 50, b"SQLite format 3\0" + b"\xff" * 4096]
+)
+async def test_a_damaged_file_is_one_line_and_a_state_in_memory(
+    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "state.sqlite3").write_bytes(content)
+    with caplog.at_level(logging.ERROR):
+        state = opened(tmp_path, max_size=MIB, max_age=1e9)
+    [record] = caplog.records
+    assert "state.sqlite3" in record.getMessage()
+    assert "\n" not in record.getMessage()
+    await StoredVerdicts(state).put("k", JUDGEMENT)
+    assert await StoredVerdicts(state).get("k") == JUDGEMENT
+    await state.close()
+    assert (tmp_path / "state.sqlite3").read_bytes() == content, "a file that is not ours is left as it is"
+
+
+async def test_a_file_of_another_program_or_a_later_version_is_left_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "state.sqlite3"
+    with sqlite3.connect(path) as foreign:
+        foreign.execute("CREATE TABLE songs (name TEXT)")
+    state = opened(tmp_path, max_size=MIB, max_age=1e9)
+    assert "another program" in caplog.text
+    assert state.path is None
+    await state.close()
+    path.unlink()
+    await opened(tmp_path, max_size=MIB, max_age=1e9).close()
+    with sqlite3.connect(path) as later:
+        later.execute("PRAGMA user_version = 99")
+    assert opened(tmp_path, max_size=MIB, max_age=1e9).path is None
+    assert "later version" in caplog.text
+
+
+async def test_the_file_stays_within_its_size(tmp_path: Path) -> None:
+    state = database(tmp_path / "s", max_size=MIB)
+    for n in range(3000):
+        state.write("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?)", (str(n), float(n), "x" * 1000))
+        if n % 100 == 0:
+            await state.flush()
+    await state.flush()
+    assert state.dropped == 0
+    assert (tmp_path / "s").stat().st_size <= MIB
+    kept = [str(row[0]) for row in await state.read("SELECT key FROM verdicts")]
+    assert "2999" in kept, "the youngest stay"
+    assert "0" not in kept
+    await state.close()
+
+
+async def test_rows_go_with_age(tmp_path: Path) -> None:
+    now = 1000.0
+    state = Database(tmp_path / "s", max_size=MIB, max_age=500, clock=lambda: now)
+    state.write("INSERT INTO verdicts VALUES ('old', 400, '')")
+    state.write("INSERT INTO verdicts VALUES ('young', 1200, '')")
+    await state.flush()
+    now = 1650.0
+    state.write("INSERT INTO verdicts VALUES ('new', 1650, '')")
+    await state.flush()
+    assert sorted(str(row[0]) for row in await state.read("SELECT key FROM verdicts")) == ["new", "young"]
+    await state.close()
+
+
+async def test_a_write_that_fails_costs_itself_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    state = database(tmp_path / "s")
+    state.write("INSERT INTO absent VALUES (1)")
+    await state.flush()
+    await StoredVerdicts(state).put("k", JUDGEMENT)
+    assert await StoredVerdicts(state).get("k") == JUDGEMENT
+    assert state.dropped == 1
+    assert "lost" in caplog.text
+    await state.close()
+
+
+async def test_a_row_that_cannot_be_read_is_as_good_as_none(tmp_path: Path) -> None:
+    state = database(tmp_path / "s")
+    for n, text in enumerate(["", "[]", '{"verdicts": [{"useful": 7}], "missing": null, "judged_by": null}', "{}"]):
+        state.write("INSERT INTO verdicts VALUES (?, 0, ?)", (str(n), text))
+    assert [await StoredVerdicts(state).get(str(n)) for n in range(4)] == [None] * 4
+    await state.close()
+
+
+WRITER = """
+import asyncio, sys
+from pathlib import Path
+from otel_ctxscore.io.state import Database
+async def main():
+    state = Database(Path(sys.argv[1]), max_size=1 << 26, max_age=1e9)
+    for n in range(10**9):
+        state.write("INSERT INTO verdicts VALUES (?, 0, '')", (str(n),))
+        if n % 50 == 0:
+            await state.flush()
+            print(n, flush=True)
+asyncio.run(main())
+"""
+
+
+def killed_while_writing(path: Path) -> int:
+    """Kill a process in the midst of its writes; the last of them that it saw committed."""
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        committed = [int(writer.stdout.readline()) for _ in range(5)][-1]
+        writer.kill()
+    return committed
+
+
+async def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
+    committed = killed_while_writing(tmp_path / "s")
+    state = database(tmp_path / "s")
+    kept = {int(str(row[0])) for row in await state.read("SELECT key FROM verdicts")}
+    assert set(range(committed + 1)) <= kept
+    await state.close()
