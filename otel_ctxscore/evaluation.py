@@ -51,7 +51,7 @@ def on(
 ) -> tuple[list[AnyScorer], list[AnyScorer]]:
     """The scorers that are on and those that are off, because the judge does not fill what they need or, for one
     with a call of its own, because nobody can be asked. Raises ConfigError where two scores would share a name."""
-    names = [scorer.name for scorer in scorers] + [r.name for scorer in scorers for r in _relatives(scorer)]
+    names = [scorer.name for scorer in with_relatives(scorers)]
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
         raise ConfigError(f"scorers: more than one is named {', '.join(doubled)}")
@@ -66,6 +66,11 @@ def _asker(judge: Judge) -> Asks | None:
 
 def _relatives(scorer: AnyScorer) -> Sequence[Scorer]:
     return scorer.relatives if isinstance(scorer, HasRelatives) else ()
+
+
+def with_relatives(scorers: Sequence[AnyScorer]) -> list[AnyScorer]:
+    """The scorers, each followed by those that come with it."""
+    return [one for scorer in scorers for one in (scorer, *_relatives(scorer))]
 
 
 # ---- one run ----------------------------------------------------------------------------------------------------

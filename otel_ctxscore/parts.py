@@ -12,7 +12,7 @@ from otel_ctxscore.config import model as cfg
 from otel_ctxscore.core.assembly import Limits
 from otel_ctxscore.core.conventions import Extraction, Mapping, Options, extract
 from otel_ctxscore.core.errors import ConfigError
-from otel_ctxscore.core.model import Trace
+from otel_ctxscore.core.model import JudgedBy, RagRun, Reason, Retrieval, Trace
 from otel_ctxscore.core.sampling import Match, Rule, Sampler
 from otel_ctxscore.evaluation import on
 from otel_ctxscore.judges.local import LocalJudge
@@ -113,7 +113,17 @@ def scorers(config: Config, judge: Judge) -> tuple[list[AnyScorer], list[AnyScor
     if section.context_relevance is not None:
         penalties = Penalties(**dict(section.context_relevance.penalties))
         derived = isinstance(config.judge, cfg.LocalJudge) and config.judge.derive_levels
-        wanted.insert(0, ContextRelevance(section.context_relevance.scale, penalties, derived=derived))
+        wanted.insert(
+            0, ContextRelevance(section.context_relevance.scale, penalties, derived=derived, quote=config.content.emit)
+        )
     if section.context_precision is not None:
-        wanted.insert(0, ContextPrecision(section.context_precision.scale))
+        wanted.insert(0, ContextPrecision(section.context_precision.scale, quote=config.content.emit))
     return on(wanted, judge)
+
+
+def version_under(scorer: AnyScorer, judge: Judge) -> str:
+    """The evaluator version that a scorer's scores have under a judge, before there is a score."""
+    unscored = scorer.refuse(
+        RagRun(None, [Retrieval([])]), Reason.NO_QUERY, JudgedBy(judge.tier, judge.model, judge.version)
+    )
+    return unscored[0].version

@@ -15,7 +15,7 @@ from otel_ctxscore.config import Config
 from otel_ctxscore.core.assembly import TraceAssembler
 from otel_ctxscore.core.codec import fuller
 from otel_ctxscore.core.model import Evaluation, RagRun
-from otel_ctxscore.evaluation import evaluate
+from otel_ctxscore.evaluation import evaluate, with_relatives
 from otel_ctxscore.io.jsonl import JsonlSink
 from otel_ctxscore.io.otlp_grpc import OtlpGrpc
 from otel_ctxscore.io.otlp_http import OtlpHttp
@@ -23,7 +23,7 @@ from otel_ctxscore.io.otlp_sink import OtlpSink
 from otel_ctxscore.io.webhook import WebhookSink
 from otel_ctxscore.pipeline import Pipeline
 from otel_ctxscore.ports import Sink, Source
-from otel_ctxscore.telemetry import Metrics, catalogue
+from otel_ctxscore.telemetry import Evaluator, Metrics, catalogue
 from otel_ctxscore.web import AdminServer, Snapshot, SourceStatus
 from otel_ctxscore.web.standings import Standings
 
@@ -52,7 +52,11 @@ class Service:
         self.judge = parts.judge(config)
         self.scorers, self.off = parts.scorers(config, self.judge)
         self.standings = Standings([scorer.name for scorer in self.scorers])
-        self.metrics = Metrics([scorer.name for scorer in self.scorers], max_values=config.metrics.max_values)
+        self.metrics = Metrics(
+            [scorer.name for scorer in with_relatives(self.scorers)],
+            max_values=config.metrics.max_values,
+            targets=config.targets,
+        )
         self.sinks = sinks(config)
         self.sources = sources(config, self.metrics)
         self.pipeline = Pipeline(
@@ -74,7 +78,11 @@ class Service:
 
     def _declare(self) -> None:
         """What metrics can be zero from the start, and what is read at each scrape."""
-        self.metrics.declare_judge(self.judge.tier, self.judge.model)
+        judge = self.judge
+        self.metrics.declare_judge(judge.tier, judge.model)
+        for scorer in with_relatives(self.scorers):
+            version = parts.version_under(scorer, judge)
+            self.metrics.declare_evaluator(Evaluator(scorer.name, version, judge.tier, judge.model, scorer.definition))
         for sink in self.sinks:
             self.metrics.declare_sink(sink.name)
         self.metrics.watch(catalogue.OPEN_TRACES, lambda: self.pipeline.assembler.open_traces)

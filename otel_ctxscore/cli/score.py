@@ -21,8 +21,9 @@ from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.files import CONFIG, FILES, READ, tell
 from otel_ctxscore.core.lines import Line
 from otel_ctxscore.core.model import Evaluation, RagRun, Score, Trace
+from otel_ctxscore.evaluation import with_relatives
 from otel_ctxscore.io.file import InputError, Report
-from otel_ctxscore.ports import AnyScorer, ConfigError, HasRelatives
+from otel_ctxscore.ports import AnyScorer, ConfigError
 
 SHORT = 60
 
@@ -105,7 +106,7 @@ class Totals:
 
     @classmethod
     def of(cls, scorers: list[AnyScorer]) -> Totals:
-        names = [name for scorer in scorers for name in (scorer.name, *_relatives(scorer))]
+        names = [scorer.name for scorer in with_relatives(scorers)]
         return cls({name: [] for name in names}, {name: Counter() for name in names})
 
     def add(self, evaluation: Evaluation | None) -> None:
@@ -125,7 +126,3 @@ class Totals:
             mean = f"{math.fsum(values) / len(values):.4f}" if values else "-"
             why = "".join(f", {reason} {count}" for reason, count in reasons.most_common())
             yield f"{name}: mean {mean}, n {len(values)}, unscored {reasons.total()}{why}"
-
-
-def _relatives(scorer: AnyScorer) -> list[str]:
-    return [relative.name for relative in scorer.relatives] if isinstance(scorer, HasRelatives) else []

@@ -25,7 +25,7 @@ def command(path: Path | None) -> None:
     SIGTERM and SIGINT drain: what is being judged is finished within `shutdown.grace`. A second one leaves at once.
     """
     config = configuration.load(path)
-    configure_logging(config.log.level, config.log.format)
+    configure_logging(config.log.level, config.log.format, secrets=configuration.secrets(config))
     asyncio.run(_serve(config))
 
 

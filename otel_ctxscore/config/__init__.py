@@ -1,7 +1,7 @@
 """The configuration: one typed model, from which schema, reference and checks come."""
 
-from otel_ctxscore.config.load import load, masked, parse, secret
+from otel_ctxscore.config.load import load, masked, parse, secret, secrets
 from otel_ctxscore.config.model import Config
 from otel_ctxscore.config.reference import reference, schema
 
-__all__ = ["Config", "load", "masked", "parse", "reference", "schema", "secret"]
+__all__ = ["Config", "load", "masked", "parse", "reference", "schema", "secret", "secrets"]

@@ -175,3 +175,19 @@ def _not_built(config: Config) -> Iterator[str]:
 def secret(value: SecretStr | None) -> str | None:
     """The text of a secret, for the one place that needs it."""
     return value.get_secret_value() if value is not None else None
+
+
+def secrets(config: Config) -> list[str]:
+    """The texts of all secrets in a configuration, for the log to mask."""
+    return list(_secrets(config))
+
+
+def _secrets(value: object) -> Iterator[str]:
+    if isinstance(value, SecretStr):
+        yield value.get_secret_value()
+    elif isinstance(value, BaseModel):
+        for _, inner in value:
+            yield from _secrets(inner)
+    elif isinstance(value, dict | list | tuple):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _secrets(inner)
