@@ -154,7 +154,8 @@ def _interval(judged: Sums, frame: _Frame | None, n_eff: float) -> tuple[float, 
         return None
     point = _point(sample, frame)
     n = sample.n_eff
-    p = min(max(point.mean, 0.5 / n), 1.0 - 0.5 / n)
+    edge = max(0.5 / n, 1e-12)
+    p = min(max(point.mean, edge), 1.0 - edge)
     half = student_t95(n_eff - 1.0) * math.sqrt(point.variance * n / (n - 1.0)) / (p * (1.0 - p))
     centre = math.log(p / (1.0 - p))
     ends = _expit(centre - half), _expit(centre + half)
