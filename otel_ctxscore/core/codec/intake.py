@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 
 from otel_ctxscore.core.codec import json, proto
 from otel_ctxscore.core.codec.evaluations import EVENT_NAMES, SCOPE_NAME
-from otel_ctxscore.core.codec.wire import SPAN_ID_SIZE, TRACE_ID_SIZE, Encoding, Group, Malformed, Wire
+from otel_ctxscore.core.codec.wire import (
+    NO_SPAN_ID,
+    NO_TRACE_ID,
+    SPAN_ID_SIZE,
+    TRACE_ID_SIZE,
+    Encoding,
+    Group,
+    Malformed,
+    Wire,
+    parent_of,
+)
 from otel_ctxscore.core.model import KeptLog, KeptSpan, Origin
 
 WIRES: dict[Encoding, Wire] = {"proto": proto, "json": json}
@@ -82,14 +92,36 @@ def _holds_logs(group: Group) -> bool:
         return True
 
 
+class _Decisions(dict[bytes, bool]):
+    """Whether a trace is kept, by its id and by the first bytes of its spans as they stand in the request.
+
+    First bytes that do not tell the trace say yes: the span is looked at.
+    """
+
+    def __init__(self, wire: Wire, keeps: Callable[[bytes], bool]) -> None:
+        super().__init__()
+        self._trace_id = wire.trace_id
+        self._keeps = keeps
+
+    def __missing__(self, head: bytes) -> bool:
+        trace_id = self._trace_id(head)
+        kept = self[head] = not _is_valid(trace_id, TRACE_ID_SIZE) or self.of_trace(trace_id)
+        return kept
+
+    def of_trace(self, trace_id: bytes) -> bool:
+        kept = self.get(trace_id)
+        if kept is None:
+            kept = self[trace_id] = self._keeps(trace_id)
+        return kept
+
+
 class _Intake:
     """Collects what is kept of one request."""
 
     def __init__(self, wire: Wire, keeps: Callable[[bytes], bool], keep_own: bool) -> None:
         self.wire = wire
-        self._keeps = keeps
         self._keep_own = keep_own
-        self._decided: dict[bytes, bool] = {}
+        self._decisions = _Decisions(wire, keeps)
         self._spans: list[KeptSpan] = []
         self._logs: list[KeptLog] = []
         self._sampled_out = 0
@@ -105,53 +137,40 @@ class _Intake:
         self._rejected[why] += count
 
     def take_spans(self, group: Group) -> None:
-        """The hot loop: a span that is not kept costs a look at its first bytes and one in a dictionary."""
-        prefix, place, decided = self.wire.ID_PREFIX, self.wire.ID_PLACE, self._decided
-        sampled_out = 0
-        for raw in group.records:
-            if raw.startswith(prefix):
-                written = raw[place]
-                kept = decided.get(written)
-                if kept is None:
-                    kept = decided[written] = self._keeps_written(written)
-                if not kept:
-                    sampled_out += 1
-                    continue
-            self._take_span(raw, group.origin)
-        self._sampled_out += sampled_out
+        head, decisions, records = self.wire.HEAD, self._decisions, group.records
+        kept = [raw for raw in records if decisions[raw[head]]]
+        self._sampled_out += len(records) - len(kept)
+        if kept:
+            self._take_kept(kept, group.origin)
 
-    def _keeps_written(self, written: bytes) -> bool:
-        trace_id = self.wire.trace_id(written)
-        return not _is_valid(trace_id, TRACE_ID_SIZE) or self._keeps_id(trace_id)
-
-    def _keeps_id(self, trace_id: bytes) -> bool:
-        kept = self._decided.get(trace_id)
-        if kept is None:
-            kept = self._decided[trace_id] = self._keeps(trace_id)
-        return kept
-
-    def _take_span(self, raw: bytes, origin: Origin) -> None:
+    def _take_kept(self, kept: list[bytes], origin: Origin) -> None:
+        outline, of_trace = self.wire.span_outline, self._decisions.of_trace
         try:
-            trace_id, span_id, parent, marked = self.wire.span_outline(raw)
-            own = not self._keep_own and (marked or _is_ours(origin))
+            ours = _is_ours(origin)
         except Malformed as error:
-            return self.reject(f"unreadable span ({error})")
-        if why := _fault_of(raw, trace_id, span_id):
-            return self.reject(why)
-        if not self._keeps_id(trace_id):
-            self._sampled_out += 1
-        elif own:
-            self._own += 1
-        else:
-            self._spans.append(KeptSpan(trace_id, span_id, parent, raw, origin))
-        return None
+            self.reject(f"unreadable resource or scope ({error})", len(kept))
+            return
+        for raw in kept:
+            try:
+                trace_id, span_id, parent, marked = outline(raw)
+            except Malformed as error:
+                self.reject(f"unreadable span ({error})")
+                continue
+            if why := _fault_of(raw, trace_id, span_id):
+                self.reject(why)
+            elif not of_trace(trace_id):
+                self._sampled_out += 1
+            elif (marked or ours) and not self._keep_own:
+                self._own += 1
+            else:
+                self._spans.append(KeptSpan(trace_id, span_id, parent_of(parent, span_id), raw, origin))
 
     def take_logs(self, group: Group) -> None:
         for raw in group.records:
             self._take_log(raw, group.origin)
 
     def _take_log(self, raw: bytes, origin: Origin) -> None:
-        if raw.startswith(proto.ID_PREFIX):
+        if proto.trace_id(raw[proto.HEAD]):
             return self.reject("a span in a request of logs")
         try:
             trace_id, span_id, event_name, speaks_of_ai = self.wire.log_outline(raw)
@@ -164,7 +183,7 @@ class _Intake:
             or not _is_valid(span_id, SPAN_ID_SIZE)
         ):
             return None
-        if not self._keeps_id(trace_id):
+        if not self._decisions.of_trace(trace_id):
             self._sampled_out += 1
         elif own:
             self._own += 1
@@ -184,8 +203,8 @@ def _is_valid(written: bytes, size: int) -> bool:
 def _fault_of(raw: bytes, trace_id: bytes, span_id: bytes) -> str | None:
     if len(trace_id) != TRACE_ID_SIZE:
         return "a log record in a request of traces" if raw.startswith(_LOG_TAGS) else "trace id is not of 16 bytes"
-    if not any(trace_id):
+    if trace_id == NO_TRACE_ID:
         return "trace id is all zero"
     if len(span_id) != SPAN_ID_SIZE:
         return "span id is not of 8 bytes"
-    return None if any(span_id) else "span id is all zero"
+    return "span id is all zero" if span_id == NO_SPAN_ID else None

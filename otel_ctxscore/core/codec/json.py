@@ -18,8 +18,8 @@ from otel_ctxscore.core.codec.json_repair import Decoder, in_snake_case, keys_of
 from otel_ctxscore.core.codec.wire import SPAN_ID_SIZE, TRACE_ID_SIZE, Group, Malformed, deeper, parent_of, readable
 from otel_ctxscore.core.model import Event, Link, LogRecord, Origin, Resource, Scope, Span, Value
 
-ID_PREFIX = b'{"traceId":"'
-ID_PLACE = slice(12, 44)
+HEAD = slice(44)
+_ID_PREFIX = b'{"traceId":"'  # how an exporter starts a span; the id follows, in hex
 
 _request: Decoder[schema.Request] = Decoder(schema.Request)
 _array: Decoder[list[schema.Resources]] = Decoder(list[schema.Resources])
@@ -39,8 +39,10 @@ _MARKS = tuple({value.strip('"').encode() for values in MARKS.values() for value
 """What a marked span holds somewhere; whether it is marked is seen in its attributes."""
 
 
-def trace_id(written: bytes) -> bytes:
-    return schema.id_of(written.decode("latin-1"), TRACE_ID_SIZE)
+def trace_id(head: bytes) -> bytes:
+    if not head.startswith(_ID_PREFIX):
+        return b""
+    return schema.id_of(head.removeprefix(_ID_PREFIX).decode("latin-1"), TRACE_ID_SIZE)
 
 
 def groups(body: bytes) -> Iterator[Group]:
@@ -80,10 +82,9 @@ def _origin(resource: bytes, scope: bytes) -> tuple[Resource, Scope]:
 
 def span_outline(raw: bytes) -> tuple[bytes, bytes, bytes, bool]:
     span = _span_outline(raw)
-    span_id = schema.id_of(span.span_id, SPAN_ID_SIZE)
-    parent = parent_of(schema.id_of(span.parent_span_id, SPAN_ID_SIZE), span_id)
     marked = any(mark in raw for mark in _MARKS) and _is_marked(span)
-    return schema.id_of(span.trace_id, TRACE_ID_SIZE), span_id, parent, marked
+    ids = schema.id_of(span.span_id, SPAN_ID_SIZE), schema.id_of(span.parent_span_id, SPAN_ID_SIZE)
+    return schema.id_of(span.trace_id, TRACE_ID_SIZE), *ids, marked
 
 
 def _is_marked(span: schema.SpanOutline) -> bool:

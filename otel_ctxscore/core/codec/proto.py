@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from google.protobuf.message import DecodeError
 
@@ -13,8 +13,8 @@ from otel_ctxscore.core.codec.schema import MESSAGES
 from otel_ctxscore.core.codec.wire import Group, Malformed, deeper, number_of, parent_of, readable
 from otel_ctxscore.core.model import Event, Link, LogRecord, Origin, Resource, Scope, Span, Value
 
-ID_PREFIX = b"\n\x10"  # field 1, 16 bytes: how every known encoder starts a span
-ID_PLACE = slice(2, 18)
+HEAD = slice(18)
+_ID_PREFIX = b"\n\x10"  # field 1, 16 bytes: how every known encoder starts a span
 
 
 def _reader(name: str) -> Callable[[bytes], Any]:
@@ -53,8 +53,8 @@ _MARKS = frozenset(_written(key, value) for key, values in MARKS.items() for val
 """Marks of an evaluation as they stand on the wire, so that no attribute is decoded to look for one."""
 
 
-def trace_id(written: bytes) -> bytes:
-    return written
+def trace_id(head: bytes) -> bytes:
+    return head.removeprefix(_ID_PREFIX) if head.startswith(_ID_PREFIX) else b""
 
 
 def groups(body: bytes) -> Iterator[Group]:
@@ -73,8 +73,7 @@ def _origin(resource: bytes, scope: bytes) -> tuple[Resource, Scope]:
 
 def span_outline(raw: bytes) -> tuple[bytes, bytes, bytes, bool]:
     span = _span_outline(raw)
-    span_id = span.span_id
-    return span.trace_id, span_id, parent_of(span.parent_span_id, span_id), not _MARKS.isdisjoint(span.attributes)
+    return span.trace_id, span.span_id, span.parent_span_id, not _MARKS.isdisjoint(span.attributes)
 
 
 def log_outline(raw: bytes) -> tuple[bytes, bytes, str, bool]:
@@ -95,8 +94,8 @@ def open_span(raw: bytes, origin: Origin) -> Span:
     try:
         span = _span(raw)
         attributes = _attributes(span.attributes)
-        events = tuple(_event_of(e) for e in span.events)
-        links = tuple(_link_of(x) for x in span.links)
+        events = tuple([_event_of(event) for event in span.events]) if span.events else ()
+        links = tuple([_link_of(link) for link in span.links]) if span.links else ()
         return _span_of(span, span.status, attributes, events, links, origin, 0, 0)
     except Malformed:
         return _salvaged_span(raw, origin)
@@ -192,23 +191,26 @@ def _link_of(link: Any) -> Link:
 
 
 def _text(written: bytes) -> str:
-    return written.decode("utf-8", "replace")
+    return written.decode("utf-8", "replace") if written else ""
 
 
 def _attributes(pairs: Iterable[Any], depth: int = 0) -> dict[str, Value]:
-    return {pair.key.decode("utf-8", "replace"): _value(pair.value, depth) for pair in pairs}
+    found: dict[str, Value] = {}
+    for pair in pairs:
+        value = pair.value
+        text = value.string  # most values by far are text: no function is called for them
+        found[pair.key.decode("utf-8", "replace")] = text.decode("utf-8", "replace") if text else _value(value, depth)
+    return found
 
 
 def _value(value: Any, depth: int) -> Value:
-    if text := value.string:  # most values by far are text: the one field access that this costs is the cheapest
-        return str(text.decode("utf-8", "replace"))
     which = value.WhichOneof("which")
-    if which is None:
-        return None
-    if which == "array":
-        return [_value(one, deeper(depth)) for one in value.array.values]
-    if which == "map":
-        return _attributes(value.map.values, deeper(depth))
+    if which == "integer" or which == "boolean" or which == "binary":
+        return cast("int | bytes", getattr(value, which))
+    if which == "string":
+        return _text(value.string)
     if which == "double":
         return number_of(value.double)
-    return "" if which == "string" else getattr(value, which)
+    if which == "array":
+        return [_value(one, deeper(depth)) for one in value.array.values]
+    return _attributes(value.map.values, deeper(depth)) if which == "map" else None

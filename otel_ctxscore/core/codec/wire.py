@@ -18,6 +18,8 @@ MAX_DEPTH = 32
 
 TRACE_ID_SIZE = 16
 SPAN_ID_SIZE = 8
+NO_TRACE_ID = bytes(TRACE_ID_SIZE)
+NO_SPAN_ID = bytes(SPAN_ID_SIZE)
 
 
 class Malformed(ValueError):  # noqa: N818 -- the text is what an operator reads
@@ -36,8 +38,7 @@ def readable(parts: Iterable[In], read: Callable[[In], Out]) -> Iterator[Out]:
 
 def parent_of(written: bytes, span_id: bytes) -> bytes:
     """The parent's id; empty for a root, which is also a span that names itself or no valid id as its parent."""
-    valid = len(written) == SPAN_ID_SIZE and written != span_id and any(written)
-    return written if valid else b""
+    return b"" if len(written) != SPAN_ID_SIZE or written in (span_id, NO_SPAN_ID) else written
 
 
 def number_of(value: float) -> float | None:
@@ -66,20 +67,20 @@ class Wire(Protocol):
     `open_log` read whatever an outline was read from: an attribute that is broken inside is left out and counted as
     dropped.
 
-    A record that starts with `ID_PREFIX` bears its trace id at `ID_PLACE`, in the form `trace_id` reads.
+    Of most spans the trace id stands in the first bytes, `HEAD`, so that nothing else is read of those that sampling
+    leaves out.
     """
 
-    ID_PREFIX: bytes
-    ID_PLACE: slice
+    HEAD: slice
 
-    def trace_id(self, written: bytes) -> bytes:
-        """The trace id, or b"" for what is none."""
+    def trace_id(self, head: bytes) -> bytes:
+        """The trace id in the first bytes of a span; b"" where they do not hold one."""
 
     def groups(self, body: bytes) -> Iterator[Group]:
         """The groups of a request of either signal, nothing of their records decoded."""
 
     def span_outline(self, raw: bytes) -> tuple[bytes, bytes, bytes, bool]:
-        """Trace id, span id, parent span id, and whether it is marked as an evaluation."""
+        """Trace id, span id, parent span id as written, and whether it is marked as an evaluation."""
 
     def log_outline(self, raw: bytes) -> tuple[bytes, bytes, str, bool]:
         """Trace id, span id, event name, and whether it speaks of generative AI."""
