@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV ?= .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-export PYTHONDONTWRITEBYTECODE ?= 1
+
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast check fmt generate bench bench-stats bench-judge soak fuzz services judge lock clean

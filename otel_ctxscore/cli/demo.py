@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 
 import click
 
+from otel_ctxscore.cli.leaving import leave
 from otel_ctxscore.telemetry import configure_logging
 
 
@@ -26,4 +26,4 @@ def command(seconds: float, keep: bool) -> None:
 
     configure_logging("warning", "text")
     outcome = asyncio.run(play(seconds, click.echo, keep=keep))
-    sys.exit(0 if outcome.seen else 1)
+    leave(0 if outcome.seen else 1)

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from otel_ctxscore import config as configuration
+from otel_ctxscore.cli.leaving import leave
 from otel_ctxscore.service import Service
 from otel_ctxscore.telemetry import configure_logging
 
@@ -27,6 +28,7 @@ def command(path: Path | None) -> None:
     config = configuration.load(path)
     configure_logging(config.log.level, config.log.format, secrets=configuration.secrets(config))
     asyncio.run(_serve(config))
+    leave(0)
 
 
 async def _serve(config: configuration.Config) -> None:

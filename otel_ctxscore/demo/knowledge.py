@@ -97,7 +97,9 @@ class Retriever:
     def turn(self) -> Turn:
         draw = self._draw
         wanted = draw.choice(facts())
-        others = draw.sample([fact for fact in facts() if fact.about != wanted.about], TOP_K)
+        near = [fact for fact in facts() if fact.about == wanted.about and fact is not wanted]
+        far = draw.sample([fact for fact in facts() if fact.about != wanted.about], TOP_K)
+        others = far if self.broken else [*draw.sample(near, 2), *far]
         place = draw.choice((TOP_K - 1, None)) if self.broken else draw.choices((0, 1), weights=(9, 1))[0]
         passages = others[:TOP_K] if place is None else [*others[:place], wanted, *others[place : TOP_K - 1]]
         response = "I could not find that in the documentation." if place is None else wanted.answer
@@ -117,8 +119,9 @@ def truth(question: str, passages: list[str], response: str | None) -> dict[str,
     for index, text in enumerate(passages):
         right = wanted is not None and text == wanted.passage
         used = right and response == (wanted.answer if wanted else None)
-        note = "answers the question" if right else "is about another service"
-        level = "high" if right else "none"
+        near = wanted is not None and wanted.about in text
+        note = "answers the question" if right else f"is about {'the service' if near else 'another service'}"
+        level = "high" if right else "medium" if near else "none"
         verdicts.append({"index": index, "useful": right, "relevance": level, "used": used, "note": note})
     found = any(verdict["useful"] for verdict in verdicts)
     return {"verdicts": verdicts, "missing": [] if found or wanted is None else [wanted.answer]}

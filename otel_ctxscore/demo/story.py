@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
@@ -24,6 +25,8 @@ from otel_ctxscore.web.status import Standing
 RATE = 12.0
 """Turns a second."""
 LINE_SECONDS = 2.0
+EXPLAINED = 240
+"""Characters of an explanation that are shown."""
 Say = Callable[[str], None]
 
 
@@ -229,7 +232,8 @@ def _evidence(line: dict[str, Any]) -> Iterator[str]:
     yield f"answer    {line['response']}"
     for score in line["scores"]:
         if score["name"] in ("context_precision", "context_relevance"):
-            yield f"{score['name']} {score['value']}: {score['explanation']}"
+            why = textwrap.shorten(score["explanation"], EXPLAINED, placeholder=" ...")
+            yield f"{score['name']} {score['value']}: {why}"
     useless = next((context for context in contexts if not context["useful"]), None)
     if useless is not None:
         yield f"At fault: passage {useless['id']!r} stands first and does not help."
