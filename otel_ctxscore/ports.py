@@ -60,7 +60,7 @@ class IntakeCounts(Protocol):
     """Where a receiver counts what it hears, under its own source's name."""
 
     def counted(self, result: str, n: int) -> None:
-        """`n` spans: `kept`, `sampled_out`, `invalid` or `own`."""
+        """`n` spans: `sampled_out`, `invalid` or `own`. What the line took, it counts itself."""
 
     def request(self, result: str) -> None:
         """A request: `ok`, `partial`, `full`, `too_large`, `malformed`, `unsupported` or `unauthenticated`."""

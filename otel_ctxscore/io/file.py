@@ -161,7 +161,7 @@ class _File:
         for complaint in taken.complaints:
             self._report.complain(f"{where}: {complaint}")
         if taken.spans or taken.logs:
-            yield Delivery(taken.spans, Receipt(), taken.logs)
+            yield Delivery(taken.spans, Receipt(), taken.logs, source="file")
 
 
 def _seen(keys: frozenset[str]) -> str:

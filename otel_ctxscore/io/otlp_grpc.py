@@ -53,26 +53,29 @@ class OtlpGrpc:
         self._tls = tls
         self._token_file = token_file
         self._token: BearerToken | None = None
+        self._server: aio.Server | None = None
         self.port = 0
 
     async def start(self, line: Line) -> None:
         self._token = BearerToken(self._token_file) if self._token_file else None
-        self._intake = OtlpIntake(line, self._counts, self._limit)
-        self._server = aio.server(
+        self._intake = OtlpIntake(self.name, line, self._counts, self._limit)
+        server = aio.server(
             options=[
                 ("grpc.per_message_decompression", 0),
                 ("grpc.max_receive_message_length", self._limit),
                 ("grpc.so_reuseport", 0),
             ]
         )
-        self._server.add_generic_rpc_handlers([self._service(name, signal) for name, signal in _SERVICES.items()])
-        self.port = self._bind()
-        await self._server.start()
+        server.add_generic_rpc_handlers([self._service(name, signal) for name, signal in _SERVICES.items()])
+        self.port = self._bind(server)
+        await server.start()
+        self._server = server
 
     async def stop(self) -> None:
         """Take no more calls and answer what is in work."""
-        await self._server.stop(_GRACE)
-        self._intake.close()
+        if self._server is not None:
+            await self._server.stop(_GRACE)
+            self._intake.close()
 
     async def close(self) -> None:
         """Nothing is left to close: an OTLP request is answered when it is taken."""
@@ -86,13 +89,13 @@ class OtlpGrpc:
         export = grpc.stream_unary_rpc_method_handler(partial(self._export, signal))
         return grpc.method_handlers_generic_handler(name, {"Export": export})
 
-    def _bind(self) -> int:
+    def _bind(self, server: aio.Server) -> int:
         host, port = split_address(self._listen)
         _check_free(host, port, self._listen)
         try:
             if self._tls is None:
-                return int(self._server.add_insecure_port(self._listen))
-            return int(self._server.add_secure_port(self._listen, _credentials(self._tls)))
+                return int(server.add_insecure_port(self._listen))
+            return int(server.add_secure_port(self._listen, _credentials(self._tls)))
         except RuntimeError as error:
             raise ConfigError(f"sources.otlp.grpc: cannot listen on {self._listen}: {error}") from error
 

@@ -44,30 +44,32 @@ class OtlpHttp:
         self._tls = tls
         self._token_file = token_file
         self._token: BearerToken | None = None
+        self._runner: web.AppRunner | None = None
         self.port = 0
 
     async def start(self, line: Line) -> None:
         self._token = BearerToken(self._token_file) if self._token_file else None
-        self._intake = OtlpIntake(line, self._counts, self._limit)
+        context = _context(self._tls)
+        self._intake = OtlpIntake(self.name, line, self._counts, self._limit)
         app = web.Application(client_max_size=self._limit)
         app.router.add_route("*", "/{path:.*}", self._answer)
-        self._runner = web.AppRunner(
+        runner = web.AppRunner(
             app, auto_decompress=False, access_log=None, handle_signals=False, shutdown_timeout=_GRACE
         )
-        await self._runner.setup()
+        await runner.setup()
         host, port = split_address(self._listen)
-        site = web.TCPSite(self._runner, host, port, ssl_context=_context(self._tls), reuse_port=False)
         try:
-            await site.start()
+            await web.TCPSite(runner, host, port, ssl_context=context, reuse_port=False).start()
         except OSError as error:
-            await self._runner.cleanup()
+            await runner.cleanup()
             raise ConfigError(f"sources.otlp.http: cannot listen on {self._listen}: {error.strerror}") from error
-        self.port = self._runner.addresses[0][1]
+        self._runner, self.port = runner, runner.addresses[0][1]
 
     async def stop(self) -> None:
         """Listen no more and answer what is in work."""
-        await self._runner.cleanup()
-        self._intake.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._intake.close()
 
     async def close(self) -> None:
         """Nothing is left to close: an OTLP request is answered when it is taken."""

@@ -39,9 +39,10 @@ _THREADS = 2
 
 
 class OtlpIntake:
-    """Takes requests for one receiver and counts them."""
+    """Takes requests for one receiver, named `source`, and counts them; spans that the line took it counts itself."""
 
-    def __init__(self, line: Line, counts: IntakeCounts, limit: int) -> None:
+    def __init__(self, source: str, line: Line, counts: IntakeCounts, limit: int) -> None:
+        self._source = source
         self._line = line
         self._counts = counts
         self._limit = limit
@@ -80,18 +81,13 @@ class OtlpIntake:
         if not taken.spans and not taken.logs:
             return
         receipt = Receipt()
-        self._line.accept(Delivery(taken.spans, receipt, taken.logs))
+        self._line.accept(Delivery(taken.spans, receipt, taken.logs, source=self._source))
         receipt.settle()
 
     def _count(self, signal: Signal, taken: Taken) -> None:
         self._counts.request("partial" if taken.invalid else "ok")
         if signal == "traces":
-            counted = {
-                "kept": len(taken.spans),
-                "sampled_out": taken.sampled_out,
-                "invalid": taken.invalid,
-                "own": taken.own,
-            }
+            counted = {"sampled_out": taken.sampled_out, "invalid": taken.invalid, "own": taken.own}
             for result, n in counted.items():
                 if n:
                     self._counts.counted(result, n)

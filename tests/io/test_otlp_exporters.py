@@ -75,11 +75,10 @@ async def served(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Receiver
 
 
 async def test_a_span_arrives(served: tuple[Receiver, FakeLine, FakeCounts]) -> None:
-    receiver, line, counts = served
+    receiver, line, _ = served
     assert await export(exporter(receiver)) is SpanExportResult.SUCCESS
     (span,) = line.spans
     assert (span.name, span.scope.name, span.attributes) == ("retrieve", "lib", {"input.value": "Which port?"})
-    assert counts.spans["kept"] == 1
 
 
 async def test_what_a_full_line_refused_is_sent_again(served: tuple[Receiver, FakeLine, FakeCounts]) -> None:
@@ -90,7 +89,7 @@ async def test_what_a_full_line_refused_is_sent_again(served: tuple[Receiver, Fa
     line.full = None
     assert await sending is SpanExportResult.SUCCESS
     assert len(line.spans) == 1
-    assert (counts.spans["kept"], counts.requests["ok"]) == (1, 1)
+    assert counts.requests["ok"] == 1
 
 
 class Certificates:
