@@ -1,0 +1,1 @@
+"""Judges: they say which contexts were useful and which were used."""

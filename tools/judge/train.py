@@ -1,0 +1,224 @@
+"""Train the local judge: `python -m tools.judge.train` writes `otel_ctxscore/judges/local_model.json`.
+
+The same data, seed and versions of scikit-learn and numpy give the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # one thread: sums in one order
+
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from otel_ctxscore.judges.features import RELEVANCE, relevance_rows
+from otel_ctxscore.judges.lexical import MODEL_FILE, Head
+from otel_ctxscore.judges.text import Idf, clip, read
+from otel_ctxscore.judges.usage import USED, is_refusal, used_rows
+from tools.judge import baseline
+from tools.judge.baseline import Item
+
+SEED = 0
+MODEL = Path(__file__).parents[2] / "otel_ctxscore" / "judges" / MODEL_FILE
+IDF_SIZE = 5000
+SCHEMA = {"relevance": RELEVANCE, "used": USED}
+TREES = {"relevance": 90, "used": 90}
+SUBSET_WEIGHT = 1.0  # of a pair in a list made from a part of a query's contexts
+SHIFT = {"relevance": 0.0, "used": 0.0}  # added to the calibrated log odds
+reading = lru_cache(60_000)(read)
+
+
+def family(item: Item) -> str:
+    """Data sets with the same passages count as one."""
+    return baseline.FAMILY.get(item["dataset"], item["dataset"])
+
+
+def fit_idf(items: Sequence[Item]) -> Idf:
+    """Inverse document frequency of the commonest tokens; any other gets one higher value."""
+    documents, found = 0, Counter[str]()
+    for item in items:
+        for text in baseline.texts(item):
+            documents += 1
+            found.update(reading(text).vocabulary)
+    top = sorted(found.items(), key=lambda kv: (-kv[1], kv[0]))[:IDF_SIZE]
+    table = {t: round(100 * math.log((documents + 1) / (n + 1))) for t, n in top}
+    return Idf(table, max(table.values()) + 50)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A list of contexts with labels; `labelled`: the list is as the data set has it."""
+
+    item: Item
+    contexts: list[str]
+    labels: list[int]
+    response: str
+    weight: float
+    labelled: bool
+
+
+def subsets(item: Item, rng: random.Random) -> list[Example]:
+    """Parts of a query's list: without its useful contexts, short, of one context, or with one twice."""
+    contexts: list[dict[str, Any]] = item["contexts"]
+    useful = [c for c in contexts if c["label"]]
+    useless = [c for c in contexts if not c["label"]]
+    drawn, made = rng.random(), []
+    if useful and useless and drawn < 0.5:
+        made.append(useless)
+    elif useful and useless and drawn < 0.75:
+        made.append([rng.choice(useful), *rng.sample(useless, min(len(useless), rng.randint(0, 2)))])
+    else:
+        made.append(rng.sample(contexts, max(1, len(contexts) // 2)))
+    if rng.random() < 0.3:
+        made.append([rng.choice(contexts)])
+    if rng.random() < 0.05:
+        made.append([*contexts, rng.choice(contexts)])
+    return [Example(item, [c["text"] for c in m], [int(c["label"] > 0) for c in m], "", SUBSET_WEIGHT, False) for m in made]
+
+
+def examples(items: Sequence[Item], head: str) -> list[Example]:
+    """The lists as labelled; for relevance also parts of them, for use also responses to other queries."""
+    texts, labels = baseline.texts, baseline.labels
+    whole = [Example(it, texts(it), labels(it, head), it.get("response") or "", 1.0, True) for it in items]
+    if head == "used":
+        wrong = baseline.wrong_responses(list(items))
+        return whole + [Example(it, texts(it), [0] * len(texts(it)), r, 1.0, False) for it, r in wrong]
+    rng = random.Random(SEED)
+    return whole + [e for it in items for e in subsets(it, rng)]
+
+
+def rows(head: str, query: str, contexts: Sequence[str], response: str, idf: Idf) -> list[list[float]]:
+    """The features of a list; all 0 for a response in which nothing can be used."""
+    passages = [reading(c) for c in contexts]
+    if head == "relevance":
+        return relevance_rows(query, passages, idf)
+    if not response.strip() or is_refusal(response):
+        return [[0.0] * len(USED) for _ in contexts]
+    return used_rows(reading(query), passages, [clip(c) for c in contexts], response, idf)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Features, labels and weights of pairs, with the family each came from and whether it is as labelled."""
+
+    x: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    origin: np.ndarray
+    labelled: np.ndarray
+
+    def part(self, keep: np.ndarray) -> Table:
+        return Table(self.x[keep], self.y[keep], self.weight[keep], self.origin[keep], self.labelled[keep])
+
+
+def tabulate(items: Sequence[Item], head: str, idf: Idf) -> Table:
+    """For relevance a data set weighs as the root of its number of pairs."""
+    found = examples(items, head)
+    x = np.array([r for e in found for r in rows(head, e.item["query"], e.contexts, e.response, idf)])
+    per_pair: Callable[[Callable[[Example], Any]], list[Any]] = lambda get: [get(e) for e in found for _ in e.labels]  # noqa: E731
+    sets = per_pair(lambda e: (e.item["dataset"], e.labelled))
+    size = Counter(sets)
+    weight = np.array([1.0 if head == "used" else size[s] ** -0.5 for s in sets])
+    weight *= np.array(per_pair(lambda e: e.weight))
+    return Table(
+        x,
+        np.array([label for e in found for label in e.labels]),
+        weight / weight.mean(),
+        np.array(per_pair(lambda e: family(e.item))),
+        np.array(per_pair(lambda e: e.labelled)),
+    )
+
+
+def boost(table: Table, head: str) -> HistGradientBoostingClassifier:
+    """Small trees in which each feature moves the probability in its one direction only."""
+    model = HistGradientBoostingClassifier(
+        max_iter=TREES[head],
+        max_leaf_nodes=8,
+        learning_rate=0.06,
+        min_samples_leaf=60,
+        l2_regularization=2.0,
+        monotonic_cst=list(SCHEMA[head].values()),
+        random_state=SEED,
+    )
+    return model.fit(table.x, table.y, sample_weight=table.weight)
+
+
+def calibrate(table: Table, head: str) -> tuple[float, float]:
+    """Platt scaling of log odds that were predicted for a family by a fit without it; families weigh alike."""
+    z, y, weight = [], [], []
+    for name in sorted(set(table.origin)):
+        mine = table.origin == name
+        held = table.part(mine & table.labelled)
+        z.append(boost(table.part(~mine), head).decision_function(held.x))
+        y.append(held.y)
+        weight.append(np.full(len(held.y), 1 / len(held.y)))
+    weights = np.concatenate(weight)
+    platt = LogisticRegression(C=1e3)
+    platt.fit(np.concatenate(z)[:, None], np.concatenate(y), sample_weight=weights / weights.mean())
+    return round(float(platt.coef_[0, 0]), 4), round(float(platt.intercept_[0]) + SHIFT[head], 4)
+
+
+def unpack(nodes: Any, i: int = 0) -> Any:
+    """A scikit-learn tree as [feature, threshold, at most, above]; a leaf is its value."""
+    node = nodes[i]
+    if node["is_leaf"]:
+        return round(float(node["value"]), 5)
+    branches = (unpack(nodes, int(node[side])) for side in ("left", "right"))
+    return [int(node["feature_idx"]), round(float(node["num_threshold"]), 6), *branches]
+
+
+def fit_head(items: Sequence[Item], head: str, idf: Idf) -> dict[str, Any]:
+    """One head as the model file holds it."""
+    table = tabulate(items, head, idf)
+    model = boost(table, head)
+    a, b = calibrate(table, head)
+    base = round(float(np.ravel(model._baseline_prediction)[0]), 5)
+    return {"a": a, "b": b, "base": base, "trees": [unpack(stage[0].nodes) for stage in model._predictors]}
+
+
+def fit(items: dict[str, list[Item]]) -> dict[str, Any]:
+    """The whole model file, from the rows of each head."""
+    idf = fit_idf(items["relevance"])
+    return {
+        "features": {head: list(schema) for head, schema in SCHEMA.items()},
+        **{head: fit_head(items[head], head, idf) for head in SCHEMA},
+        "idf_default": idf.default,
+        "idf": idf.table,
+    }
+
+
+class Judge:
+    """The judge of one head as `baseline.leave_one_out` asks for it."""
+
+    def __init__(self, head: str) -> None:
+        self.head = head
+
+    def fit(self, items: list[Item]) -> Judge:
+        self.idf = fit_idf(items)
+        self.model = Head(fit_head(items, self.head, self.idf))
+        return self
+
+    def predict(self, query: str, contexts: list[str], response: str) -> list[float]:
+        return [self.model(row) for row in rows(self.head, query, contexts, response, self.idf)]
+
+
+def main() -> None:
+    rows_of = {h: [it for it in baseline.load(h) if it["dataset"] != baseline.CLAIMS] for h in SCHEMA}
+    MODEL.write_text(json.dumps(fit(rows_of), ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf8")
+    print(f"{MODEL.name}: {MODEL.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
