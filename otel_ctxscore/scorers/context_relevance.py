@@ -159,7 +159,8 @@ class ContextRelevance:
                 f"({rates.missing_per_item:g} each, at most {rates.max_missing:g})"
             )
         derived = " Levels are derived from probabilities; missing information was not judged." if self.derived else ""
-        return f"{', '.join(terms)}: {numbers.round2(parts.ratio):g}.{derived}"
+        result = f": {numbers.round2(parts.ratio):g}" if len(terms) > 1 else ", nothing subtracted"
+        return f"{', '.join(terms)}{result}.{derived}"
 
 
 def _unused_high(judgement: Judgement) -> list[int]:

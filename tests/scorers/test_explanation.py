@@ -78,6 +78,11 @@ def test_relevance_speaks_of_levels_use_and_penalties_at_their_rates() -> None:
     )
 
 
+def test_relevance_says_where_nothing_was_subtracted() -> None:
+    score = ContextRelevance().score(Judgement([Verdict(relevance="low", used=True)], missing=()))
+    assert "Mean weight 0.3, nothing subtracted. Judged by hand" in (score.explanation or "")
+
+
 @pytest.mark.parametrize("quoted", ["Port 7443.", "names the port", "about food"])
 def test_with_content_documents_and_notes_are_quoted(quoted: str) -> None:
     assert all(quoted in said for said in explained(RUN, JUDGED, quote=True)[:-1])
