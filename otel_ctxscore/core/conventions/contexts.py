@@ -102,7 +102,7 @@ def _tool_lists(span: Span, reading: Reading, added: tuple[str, ...]) -> Sequenc
     named = retrieves(reading.name, added) or (reading.name is None and retrieves(span.name, added))
     if reading.documents is not None:
         return reading.documents
-    if reading.result is None or failed(reading.result) or (reading.failed and named):
+    if reading.result is None or failed(reading.result) or reading.failed:
         return (Documents((), ""),) if named else ()
     return returned(reading.result, named=named) or ()
 

@@ -17,8 +17,8 @@ CONTAINERS = (
     "retrieval_results", "chunks", "passages", "records", "points", "objects", "docs",
 )  # fmt: skip
 WRAPPERS = (
-    "output", "outputs", "result", "response", "data", "kwargs", "content", "messages", "update", "value", "body",
-    "structuredContent", "structured_content", "return", "toolResult", "return_value", "artifact", "answers",
+    "structuredContent", "structured_content", "output", "outputs", "result", "response", "data", "kwargs",
+    "content", "messages", "update", "value", "body", "return", "toolResult", "return_value", "artifact", "answers",
 )  # fmt: skip
 """Keys around a result that say nothing of it."""
 COLUMN_KEYS = {"ids": "id", "distances": "distance", "scores": "score", "metadatas": "metadata"}

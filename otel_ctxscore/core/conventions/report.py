@@ -57,9 +57,11 @@ def _of_turn(found: Found, seen: Seen) -> Iterator[Considered]:
     kept = found.sorted.kept
     for rejected in found.sorted.rejected:
         yield _considered(rejected.candidate, rejected.why)
+    known = [rejected.candidate for rejected in found.sorted.rejected]
+    filled = {candidate.span.span_id for candidate in kept if candidate.usable}
     for candidate in found.candidates:
-        if candidate.reason is not None and candidate not in [r.candidate for r in found.sorted.rejected]:
-            yield _considered(candidate, WHY.get(candidate.reason, candidate.reason.value))
+        if candidate.reason is not None and candidate not in known and candidate.span.span_id not in filled:
+            yield _considered(candidate, _why(candidate, seen))
     for candidate in kept:
         yield from _blanks(candidate)
     for span in found.turn.spans:
@@ -69,6 +71,11 @@ def _of_turn(found: Found, seen: Seen) -> Iterator[Considered]:
 def _considered(candidate: Candidate, why: str) -> Considered:
     what = f"{candidate.kind.value} with {_counted(len(candidate.listed.documents), 'document')}"
     return Considered(candidate.span.span_id.hex(), what, why)
+
+
+def _why(candidate: Candidate, seen: Seen) -> str:
+    failing = candidate.reason is Reason.NO_CONTEXTS and seen.of(candidate.span.span_id).failed
+    return "the call failed" if failing else WHY[candidate.reason or Reason.NO_CONTEXTS]
 
 
 def _blanks(candidate: Candidate) -> Iterator[Considered]:
@@ -105,7 +112,8 @@ def hint_for(runs: Sequence[RagRun], found: Sequence[Found], seen: Seen) -> str 
 
 def _switch(found: Found, seen: Seen) -> str | None:
     switches = {dialect.name: dialect.switch for dialect in CATALOGUE}
-    silent = [seen.of(span.span_id) for span in found.turn.spans if seen.of(span.span_id).silent]
+    readings = [seen.of(c.span.span_id) for c in found.sorted.kept] or [seen.of(s.span_id) for s in found.turn.spans]
+    silent = [reading for reading in readings if reading.silent and not reading.has_content]
     return next((f"switch content on: {switches[r.dialect]}" for r in silent if switches.get(r.dialect)), None)
 
 

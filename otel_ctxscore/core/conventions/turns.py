@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from otel_ctxscore.core.conventions.answers import told_in
+from otel_ctxscore.core.conventions.conversations import Step, parted
 from otel_ctxscore.core.conventions.questions import asked_in
 from otel_ctxscore.core.conventions.reading import Seen
 from otel_ctxscore.core.conventions.tools import retrieves
@@ -79,11 +80,18 @@ class _Splitter:
         distinct = _merged(complete)
         if len(distinct) > 1:
             return distinct
+        if len(turns := self._conversation(parts)) > 1:
+            return turns
         if not distinct or any(part.held and part.answer for part in parts[parts.index(complete[-1]) + 1 :]):
             return (together,)
         anchor = distinct[0].anchor
         alone = len(parts) == len(complete) or complete[0].held
         return (Turn(anchor, together.spans),) if alone and anchor is not None else (together,)
+
+    def _conversation(self, parts: list[_Part]) -> tuple[Turn, ...]:
+        """The turns of a conversation that lies flat below one span, each anchored where it was answered."""
+        groups = parted([Step(p.turn.spans, p.question, p.answer, p.speaks) for p in parts], self.seen)
+        return tuple(_turn_of(group) for group in groups)
 
     def _below(self, top: Span) -> tuple[Turn, ...]:
         deep = sum(1 for _ in self.seen.tree.above(top.span_id)) > MAX_SPLIT_DEPTH
@@ -106,6 +114,11 @@ class _Splitter:
         named = retrieves(reading.name, self.added) or retrieves(span.name)
         declared = reading.documents is not None or bool(reading.variables)
         return reading.role in RETRIEVING or declared or (reading.role is Role.TOOL and named)
+
+
+def _turn_of(steps: list[Step]) -> Turn:
+    answering = [step for step in steps if step.speaks] or steps
+    return Turn(answering[-1].spans[0], tuple(span for step in steps for span in step.spans))
 
 
 def _question(readings: list[Reading]) -> str:

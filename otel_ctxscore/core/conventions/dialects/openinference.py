@@ -11,7 +11,7 @@ from otel_ctxscore.core.conventions.messages import Message, messages_in
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.questions import question_in
 from otel_ctxscore.core.conventions.signs import variables_in
-from otel_ctxscore.core.conventions.spans import flattened_messages
+from otel_ctxscore.core.conventions.spans import conversation_in, flattened_messages, spoken_in
 from otel_ctxscore.core.conventions.tools import words_of
 from otel_ctxscore.core.conventions.values import text_of
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Question, Reading, Role, Sight, Text
@@ -37,7 +37,7 @@ def read(sight: Sight) -> Reading:
         name=_text(sight, "tool.name"),
         question=_question(sight, role),
         answer=_answer(sight) if role in HOLDERS else None,
-        heard=_messages(sight, "llm.input_messages", "user") or _prompts(sight),
+        heard=_messages(sight, "llm.input_messages", "user") or _prompts(sight) or _given(sight, role),
         said=_messages(sight, "llm.output_messages", "assistant") or _spoken(sight, role),
         documents=_documents(sight, role),
         candidates=_candidates(sight) if role is Role.RERANKER else None,
@@ -83,9 +83,12 @@ def _answer(sight: Sight) -> Text | None:
     return answer_in(sight.node("output.value"))
 
 
+def _given(sight: Sight, role: Role) -> tuple[Message, ...]:
+    return conversation_in(sight.node("input.value")) if role is Role.LLM else ()
+
+
 def _spoken(sight: Sight, role: Role) -> tuple[Message, ...]:
-    told = answer_in(sight.node("output.value")) if role is Role.LLM else None
-    return messages_in(Node(told.text, told.at), role="assistant") if told else ()
+    return spoken_in(sight.node("output.value")) if role is Role.LLM else ()
 
 
 def _messages(sight: Sight, prefix: str, role: str) -> tuple[Message, ...]:
