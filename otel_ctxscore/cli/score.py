@@ -116,7 +116,8 @@ class Totals:
 
     def _add(self, score: Score) -> None:
         if score.value is not None:
-            self.values.setdefault(score.name, []).append(score.value)
+            unrounded = score.value if score.ratio is None else score.ratio * score.scale
+            self.values.setdefault(score.name, []).append(unrounded)
         else:
             self.unscored.setdefault(score.name, Counter())[str(score.unscored)] += 1
 
