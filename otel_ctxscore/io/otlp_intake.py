@@ -32,8 +32,8 @@ _RESULTS: dict[type[Exception], str] = {
     BadEncoding: "malformed",
     UnknownEncoding: "unsupported",
 }
-_BIG = 64 << 10
-"""A request of more bytes on the wire is inflated and decoded in a thread, so that the loop does not stand still."""
+_AT_ONCE = 2 << 20
+"""A request that inflates to more bytes is inflated and decoded in a thread, so that the loop does not stand still."""
 _THREADS = 2
 """Big requests in work at a time: with the limit of each it bounds what they take of memory."""
 
@@ -69,13 +69,17 @@ class OtlpIntake:
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _decoded(self, decode: Callable[[], Taken], size: int) -> Taken:
-        if size <= _BIG:
-            return decode()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, decode)
+    async def _decoded(self, decode: Callable[[int], Taken], size: int) -> Taken:
+        if size <= _AT_ONCE:
+            try:
+                return decode(min(_AT_ONCE, self._limit))
+            except TooLarge:
+                if self._limit <= _AT_ONCE:
+                    raise
+        return await asyncio.get_running_loop().run_in_executor(self._threads, decode, self._limit)
 
-    def _decode(self, signal: Signal, body: bytes, content_encoding: str, encoding: Encoding) -> Taken:
-        return _TAKES[signal](inflate(body, content_encoding, self._limit), encoding, self._line.keeps)
+    def _decode(self, signal: Signal, body: bytes, content_encoding: str, encoding: Encoding, limit: int) -> Taken:
+        return _TAKES[signal](inflate(body, content_encoding, limit), encoding, self._line.keeps)
 
     def _hand_over(self, taken: Taken) -> None:
         if not taken.spans and not taken.logs:

@@ -19,7 +19,7 @@ from otel_ctxscore.ports import ConfigError, Full, Source
 from tests.io.lines import FakeCounts, FakeLine
 from tests.io.requests import SPAN_ID, TRACE_ID, logs, traces
 
-LIMIT = 1 << 20
+LIMIT = 4 << 20
 TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 LOGS = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 
@@ -56,7 +56,7 @@ def partial_success(answer: bytes) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("compression", list(grpc.Compression))
-@pytest.mark.parametrize("size", [10, 400_000])
+@pytest.mark.parametrize("size", [10, 400_000, 3_000_000])
 async def test_a_full_success_leaves_partial_success_unset(bench: Bench, compression: Any, size: int) -> None:
     assert await bench.export(traces(text="x" * size), compression=compression) == b""
     assert [len(str(s.attributes["input.value"])) for s in bench.line.spans] == [size]

@@ -22,7 +22,7 @@ from otel_ctxscore.ports import ConfigError, Full, Source
 from tests.io.lines import FakeCounts, FakeLine
 from tests.io.requests import SPAN_ID, TRACE_ID, logs, traces
 
-LIMIT = 1 << 20
+LIMIT = 4 << 20
 PROTOBUF = {"Content-Type": "application/x-protobuf"}
 JSON = {"Content-Type": "application/json"}
 
@@ -112,7 +112,7 @@ async def test_a_full_line_asks_to_come_again(bench: Bench) -> None:
         ("identity", bytes),
     ],
 )
-@pytest.mark.parametrize("size", [10, 400_000])
+@pytest.mark.parametrize("size", [10, 400_000, 3_000_000])
 async def test_encodings(bench: Bench, encoding: str, compress: Callable[[bytes], bytes], size: int) -> None:
     body = compress(traces(text="x" * size))
     status, _, _ = await bench.post(body, {**PROTOBUF, "Content-Encoding": encoding})
