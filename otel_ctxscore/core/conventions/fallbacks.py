@@ -76,7 +76,8 @@ def _passed(turn: Turn, seen: Seen) -> tuple[Candidate, ...]:
         usable = [listed for listed in reading.passed or () if reason_of(listed) is None]
         if usable:
             place = seen.tree.place[span.span_id]
-            return tuple(Candidate(span, Kind.RETRIEVER, one, None, reading.dialect, place) for one in usable)
+            asked = None if span is turn.anchor else reading.question
+            return tuple(Candidate(span, Kind.RETRIEVER, one, asked, reading.dialect, place) for one in usable)
     return ()
 
 

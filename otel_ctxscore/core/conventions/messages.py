@@ -220,7 +220,7 @@ def _canonical(named: str) -> str:
 
 def _tool_message(node: Node, content: Node | None) -> Message:
     """A message of role tool: all it holds is the tool's result."""
-    if content is not None and (inner := [p for p in _parts(content) if _result(p.opened())]):
+    if content is not None and (inner := [p for p in _parts(content) if _result(p.opened()) or _call(p.opened())]):
         return _assembled("tool", inner)
     name = text_of((node.key("name") or node.key("tool_name") or Node("", "")).value)
     call = text_of((node.key("tool_call_id") or node.key("id") or Node("", "")).value)
@@ -303,9 +303,10 @@ def _returned(node: Node) -> Result | None:
     if value is None:
         return None
     inner = value.key("value") if isinstance(value.value, dict) and value.value.keys() == {"type", "value"} else None
-    origin = node.dig("origin", "tool_name")
-    name = _first(node, "name", "toolName", "tool_name") or (text_of(origin.value) if origin else "")
+    origin = node.key("origin") or node
+    name = _first(node, "name", "toolName", "tool_name") or _first(origin, "tool_name")
     identity = _first(node, "id", "toolUseId", "toolCallId", "tool_use_id", "call_id", "tool_call_id")
+    identity = identity or _first(origin, "id")
     return Result(identity, name, inner or value)
 
 

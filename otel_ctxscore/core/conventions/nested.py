@@ -42,7 +42,7 @@ class Node:
         if not isinstance(self.value, dict) or name not in self.value:
             return None
         step = name if _PLAIN_KEY.match(name) else json.dumps(name)
-        joint = "" if self.at.endswith(("#", ".")) else "." if "#" in self.at else "#"
+        joint = "" if self.at.endswith(("#", ".", "/")) else "." if "#" in self.at else "#"
         return Node(self.value[name], f"{self.at}{joint}{step}", self.level)
 
     def dig(self, *names: str) -> Node | None:

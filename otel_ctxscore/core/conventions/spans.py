@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import chain
 
 from otel_ctxscore.core.conventions.answers import answer_in
-from otel_ctxscore.core.conventions.document_lists import Documents, lists_in, passed_lists_in
+from otel_ctxscore.core.conventions.document_lists import Documents, lists_in, passed_lists_in, unwrap
 from otel_ctxscore.core.conventions.flattened import Row, rows
-from otel_ctxscore.core.conventions.messages import Message, messages_in
+from otel_ctxscore.core.conventions.messages import Message, looks_like_messages, messages_in
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.questions import question_in
 from otel_ctxscore.core.conventions.signs import variables_in
+from otel_ctxscore.core.conventions.tools import retrieves
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Reading, Role
 from otel_ctxscore.core.model import Attributes, Value
 
@@ -47,10 +48,10 @@ def reading(
         name=name,
         question=question_in(given, json=json) if is_holder or role in _ASKED else None,
         answer=answer_in(gave) if is_holder else None,
-        heard=conversation_in(given) if role is Role.LLM else (),
-        said=spoken_in(gave) if role is Role.LLM else (),
+        heard=conversation_in(given) if role is Role.LLM else told_in(given) if is_holder else (),
+        said=spoken_in(gave) if role is Role.LLM else told_in(gave) if is_holder else (),
         documents=documents_in(gave) if role in _LISTING else None,
-        passed=(passed_in(gave) or passed_in(given)) if is_holder or role is Role.PROMPT else None,
+        passed=handed_on(given, gave, name) if is_holder or role is Role.PROMPT else None,
         result=gave if role is Role.TOOL else None,
         variables=variables_in(_inputs(given)) if is_holder or role is Role.PROMPT else (),
         silent=silent and given is None and gave is None,
@@ -65,8 +66,26 @@ def documents_in(gave: Node | None) -> tuple[Documents, ...] | None:
     return lists_in(gave) if gave is not None else None
 
 
-def passed_in(node: Node | None) -> tuple[Documents, ...] | None:
-    return passed_lists_in(node) if node is not None else None
+def handed_on(given: Node | None, gave: Node | None, name: str | None) -> tuple[Documents, ...] | None:
+    """Documents that a step gave or was given: beyond doubt by their shape, or by the name of the step and the shape
+    of a list."""
+    for node in (gave, given):
+        if node is not None and (found := passed_lists_in(node)) is not None:
+            return found
+    unwrapped = unwrap(gave) if gave is not None and retrieves(name) else None
+    if unwrapped is None or not isinstance(unwrapped.value, dict | list):
+        return None
+    found = lists_in(unwrapped)
+    return found if found and any(listed.has_text for listed in found) else None
+
+
+def told_in(node: Node | None) -> tuple[Message, ...]:
+    """The conversation that a holder took or gave, where it is one."""
+    opened = node.opened() if node is not None else None
+    for candidate in (opened, opened.key("outputs") if opened else None, opened.key("inputs") if opened else None):
+        if candidate is not None and looks_like_messages(candidate):
+            return messages_in(candidate)
+    return ()
 
 
 def _inputs(given: Node | None) -> Node | None:

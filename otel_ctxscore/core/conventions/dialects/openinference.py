@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import chain
 
 from otel_ctxscore.core.conventions.answers import answer_in
-from otel_ctxscore.core.conventions.document_lists import Documents, described_by, flattened, lists_in, passed_lists_in
+from otel_ctxscore.core.conventions.document_lists import Documents, described_by, flattened, lists_in
 from otel_ctxscore.core.conventions.flattened import rows
 from otel_ctxscore.core.conventions.messages import Message, messages_in
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.questions import question_in
 from otel_ctxscore.core.conventions.signs import variables_in
-from otel_ctxscore.core.conventions.spans import conversation_in, flattened_messages, spoken_in
+from otel_ctxscore.core.conventions.spans import conversation_in, flattened_messages, handed_on, spoken_in, told_in
 from otel_ctxscore.core.conventions.tools import words_of
 from otel_ctxscore.core.conventions.values import text_of
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Question, Reading, Role, Sight, Text
@@ -88,7 +88,8 @@ def _given(sight: Sight, role: Role) -> tuple[Message, ...]:
 
 
 def _spoken(sight: Sight, role: Role) -> tuple[Message, ...]:
-    return spoken_in(sight.node("output.value")) if role is Role.LLM else ()
+    output = sight.node("output.value")
+    return spoken_in(output) if role is Role.LLM else told_in(output) if role in HOLDERS else ()
 
 
 def _messages(sight: Sight, prefix: str, role: str) -> tuple[Message, ...]:
@@ -132,11 +133,7 @@ def _candidates(sight: Sight) -> tuple[Documents, ...] | None:
 
 
 def _passed(sight: Sight) -> tuple[Documents, ...] | None:
-    for name in ("output.value", "input.value"):
-        node = sight.node(name)
-        if node is not None and (found := passed_lists_in(node)) is not None:
-            return found
-    return None
+    return handed_on(sight.node("input.value"), sight.node("output.value"), sight.span.name)
 
 
 READS = (

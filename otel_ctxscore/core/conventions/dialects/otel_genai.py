@@ -173,6 +173,7 @@ def _result(sight: Sight, role: Role) -> Node | None:
     if node is not None:
         return node
     found = [n for event in sight.named(CHOICE) if (n := event.node("message") or event.node("content")) is not None]
+    found += [result.value for message in _said(sight) for result in message.results]
     return found[-1] if found else None
 
 
@@ -195,14 +196,15 @@ def _asked(reading: Reading, sight: Sight) -> Question | None:
             first(sight, "gen_ai.retrieval.query.text", "gen_ai.memory.query.text", "gen_ai.rerank.query")
         )
     if reading.role is Role.TOOL:
-        return question_in(first(sight, "gen_ai.tool.call.arguments", "gen_ai.tool.input")) or _asked_in_event(sight)
+        return question_in(first(sight, "gen_ai.tool.call.arguments", "gen_ai.tool.input")) or _asked_in_call(sight)
     if reading.role in HOLDERS:
         return asked_in(reading.heard) or question_in(first(sight, "gen_ai.workflow.input", "gen_ai.agent.input"))
     return question_in(first(sight, f"{VARIABLE}question", f"{VARIABLE}query", f"{VARIABLE}input"))
 
 
-def _asked_in_event(sight: Sight) -> Question | None:
+def _asked_in_call(sight: Sight) -> Question | None:
     found = [n for event in sight.named("gen_ai.tool.message") if (n := event.node("content")) is not None]
+    found += [call.arguments for message in _heard(sight) for call in message.calls if call.arguments is not None]
     return question_in(found[0]) if found else None
 
 

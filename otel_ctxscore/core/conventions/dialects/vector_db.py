@@ -50,7 +50,7 @@ def _document(event: Occurrence) -> Document:
     own = f"{event.name}."
     values = {name.removeprefix(own): value for name, value in event.attributes.items()}
     joint = own if any(name.startswith(own) for name in event.attributes) else ""
-    return document_of(Node(values, f"event:{event.name}/{joint}" if joint else f"event:{event.name}/."))
+    return document_of(Node(values, f"event:{event.name}/{joint}"))
 
 
 def _from_attribute(sight: Sight) -> tuple[Documents, ...] | None:
