@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import io
+import itertools
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -144,6 +145,27 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = io.BytesIO((TRACES / "wire/otlp_http_traces.pb.gz").read_bytes())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(raw)))
     assert len(spans(got("-")[0])) == 4
+
+
+class Endless(io.RawIOBase):
+    """The same line again and again."""
+
+    def __init__(self, line: bytes) -> None:
+        self._lines = itertools.cycle(line)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        buffer[:] = bytes(itertools.islice(self._lines, len(buffer)))
+        return len(buffer)
+
+
+def test_lines_are_read_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = Endless(as_line("oi_langchain_rag.otlp.json").encode() + b"\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(raw)))
+    found = list(itertools.islice(read(["-"], lambda trace_id: True, Report()), 3))
+    assert len(spans(found)) == 27
 
 
 def test_a_receipt_is_settled_when_the_next_piece_is_asked_for(tmp_path: Path) -> None:
