@@ -2,6 +2,7 @@
 
 from otel_ctxscore.core.conventions.extraction import extract
 from otel_ctxscore.core.conventions.mapping import Mapping
+from otel_ctxscore.core.conventions.page import page
 from otel_ctxscore.core.conventions.result import Considered, Extraction, Options, Plugin, SpanRead
 
-__all__ = ["Considered", "Extraction", "Mapping", "Options", "Plugin", "SpanRead", "extract"]
+__all__ = ["Considered", "Extraction", "Mapping", "Options", "Plugin", "SpanRead", "extract", "page"]
