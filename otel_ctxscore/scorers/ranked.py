@@ -48,7 +48,7 @@ def ranked_lists(run: RagRun) -> list[RankedList]:
 
 
 def _own(run: RagRun, index: int, retrieval: Retrieval) -> RankedList:
-    no_query = run.refused if run.refused is Reason.NO_QUERY else None
+    no_query = None if (run.query or "").strip() else run.refused
     refused = no_query or retrieval.refused or (None if retrieval.ranked else Reason.UNRANKED)
     if refused:
         return RankedList(index, refused=refused)
