@@ -108,7 +108,7 @@ async def _started(stack: AsyncExitStack, judge: str, folder: Path, section: dic
         {
             "sources": {"otlp": {"grpc": "127.0.0.1:0", "http": None}},
             "judge": section,
-            "assembly": {"quiet_period": "500ms"},
+            "assembly": {"quiet_period": "500ms", "late_window": "2s"},
             "sinks": {"jsonl": {"path": str(scores)}},
             "content": {"emit": True},
             "admin": {"listen": "127.0.0.1:0"},
