@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from otel_ctxscore.core.conventions.messages import Message, looks_like_messages, messages_in
 from otel_ctxscore.core.conventions.nested import Node
@@ -18,6 +19,7 @@ ANSWER_KEYS = (
 FIRST_OF = frozenset({"choices", "generations", "candidates", "replies", "answers"})
 """Lists of alternatives, of which the first is what the caller takes."""
 MAX_NESTING = 8
+MIN_PIECES = 2
 
 
 def answer_in(node: Node | None, *, depth: int = 0) -> Text | None:
@@ -29,11 +31,33 @@ def answer_in(node: Node | None, *, depth: int = 0) -> Text | None:
     if isinstance(opened.value, str):
         said = is_said(opened.value) and not opened.broken
         return Text(opened.value, opened.at) if said else None
+    if (streamed := _streamed(opened)) is not None:
+        return streamed
     if looks_like_messages(opened):
         return _of_messages(opened, depth)
     if isinstance(opened.value, list):
         return _of_list(opened, depth)
     return _of_map(opened, depth) if isinstance(opened.value, dict) else None
+
+
+def _streamed(node: Node) -> Text | None:
+    """The answer in the pieces of a stream: message chunks, or texts that are parted within sentences."""
+    pieces = [element.opened() for element in node.each()]
+    if len(pieces) < MIN_PIECES:
+        return None
+    if all(_is_chunk(piece) for piece in pieces):
+        told = [message.text for piece in pieces for message in messages_in(piece, role="assistant")]
+        return Text("".join(told), node.at) if is_said("".join(told)) else None
+    texts = [piece.value for piece in pieces if isinstance(piece.value, str)]
+    parted = sum(left[-1:].isspace() or right[:1].isspace() for left, right in pairwise(texts))
+    return Text("".join(texts), node.at) if len(texts) == len(pieces) <= 2 * parted else None
+
+
+def _is_chunk(node: Node) -> bool:
+    value = node.value
+    path = value.get("id") if isinstance(value, dict) else None
+    named = path[-1] if isinstance(path, list) and path else value.get("type") if isinstance(value, dict) else None
+    return isinstance(named, str) and named.endswith("MessageChunk")
 
 
 def _of_messages(node: Node, depth: int) -> Text | None:

@@ -55,7 +55,7 @@ def _read(trace: Trace, options: Options, mappings: Sequence[Mapping]) -> Extrac
     return Extraction(
         convention=runs[0].convention if runs else None,
         runs=runs,
-        considered=considered_in(turns, seen, mappings),
+        considered=considered_in(turns, seen, options, mappings),
         outcome=outcome,
         reason=reason,
         hint=hint_for(runs, found, seen),

@@ -26,7 +26,7 @@ MAX_LITERAL_DEPTH = 60
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*\Z")
 _PAIRS = {"{": "}", "[": "]", '"': '"'}
 _JSON_START = re.compile(r"""\s*(?:\{\s*["']|\[\s*[{\["'])""")
-_CLASS_CALL = re.compile(r"\s*\[?\s*[A-Z]\w*\(\w+=")
+_CLASS_CALL = re.compile(r"\s*\[?\s*[A-Z]\w*\(\s*\w+=")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ rank: precision is `unscored(unranked)`). A tool retrieves if its name says so (
 doc, vector, rag, query, find; `extraction.retrieval_tools` adds names), or if its result is a list of objects with a
 text. Spans that no dialect knows are declared by a mapping (`extraction.mappings`).
 
-| framework | `convention` | seen | content |
+| framework | `convention` | seen | content on spans |
 |---|---|---|---|
 """
 
@@ -33,7 +33,7 @@ def page() -> str:
 
 
 def _row(dialect: Dialect) -> str:
-    content = "to be switched on" if dialect.switch else "on by default"
+    content = "off by default" if dialect.off_by_default else "on by default"
     return f"| [{dialect.title}](#{dialect.name}) | `{dialect.name}` | {dialect.versions} | {content} |\n"
 
 

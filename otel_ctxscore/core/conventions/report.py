@@ -9,8 +9,8 @@ from otel_ctxscore.core.conventions.dialects import CATALOGUE
 from otel_ctxscore.core.conventions.mapping import Mapping
 from otel_ctxscore.core.conventions.parts import Read
 from otel_ctxscore.core.conventions.reading import Seen
-from otel_ctxscore.core.conventions.result import Considered, SpanRead
-from otel_ctxscore.core.conventions.runs import Found
+from otel_ctxscore.core.conventions.result import Considered, Options, SpanRead
+from otel_ctxscore.core.conventions.runs import Found, passes
 from otel_ctxscore.core.conventions.tools import retrieves
 from otel_ctxscore.core.conventions.vocabulary import Reading, Role
 from otel_ctxscore.core.model import Kind, RagRun, Reason, Span
@@ -33,10 +33,12 @@ HINTS = {
 UNRANKED = "the contexts stand joined in a prompt: set extraction.prompt_separator to part them"
 
 
-def considered_in(turns: Sequence[Found], seen: Seen, mappings: Sequence[Mapping]) -> tuple[Considered, ...]:
+def considered_in(
+    turns: Sequence[Found], seen: Seen, options: Options, mappings: Sequence[Mapping]
+) -> tuple[Considered, ...]:
     """What might have been part of a run and is not, in the order of the tree."""
     found = [
-        *(one for turn in turns for one in _of_turn(turn, seen)),
+        *(one for turn in turns for one in _of_turn(turn, seen, options)),
         *(
             Considered(span.span_id.hex(), "span of an evaluator", "evaluations are not read")
             for span in seen.evaluators
@@ -53,7 +55,7 @@ def _unmatched(mapping: Mapping, seen: Seen) -> Iterator[str]:
             yield f"no span matches the selector of {name}"
 
 
-def _of_turn(found: Found, seen: Seen) -> Iterator[Considered]:
+def _of_turn(found: Found, seen: Seen, options: Options) -> Iterator[Considered]:
     kept = found.sorted.kept
     for rejected in found.sorted.rejected:
         yield _considered(rejected.candidate, rejected.why)
@@ -63,7 +65,7 @@ def _of_turn(found: Found, seen: Seen) -> Iterator[Considered]:
         if candidate.reason is not None and candidate not in known and candidate.span.span_id not in filled:
             yield _considered(candidate, _why(candidate, seen))
     for candidate in kept:
-        yield from _blanks(candidate)
+        yield from _left_out(candidate, options)
     for span in found.turn.spans:
         yield from _other_tools(span, seen.of(span.span_id), kept)
 
@@ -78,11 +80,15 @@ def _why(candidate: Candidate, seen: Seen) -> str:
     return "the call failed" if failing else WHY[candidate.reason or Reason.NO_CONTEXTS]
 
 
-def _blanks(candidate: Candidate) -> Iterator[Considered]:
-    if candidate.reason is None:
-        for rank, document in enumerate(candidate.listed.documents, 1):
-            if not (document.text or "").strip():
-                yield Considered(candidate.span.span_id.hex(), f"document {rank}", "it has no text")
+def _left_out(candidate: Candidate, options: Options) -> Iterator[Considered]:
+    """Documents of a list that counts which do not: blank ones, and those with too low a score."""
+    for rank, document in enumerate(candidate.listed.documents if candidate.usable else (), 1):
+        why = (
+            "" if passes(document, options) else f"its score {document.score:g} is below extraction.min_document_score"
+        )
+        why = why if (document.text or "").strip() else "it has no text"
+        if why:
+            yield Considered(candidate.span.span_id.hex(), f"document {rank}", why)
 
 
 def _other_tools(span: Span, reading: Reading, kept: Sequence[Candidate]) -> Iterator[Considered]:

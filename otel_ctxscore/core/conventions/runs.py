@@ -116,11 +116,11 @@ def _retrieval(candidate: Candidate, options: Options) -> Retrieval:
 
 
 def _contexts(candidate: Candidate, options: Options) -> list[Context]:
-    documents = [d for d in candidate.listed.documents if (d.text or "").strip() and _passes(d, options)]
+    documents = [d for d in candidate.listed.documents if (d.text or "").strip() and passes(d, options)]
     return [_context(document, candidate.span) for document in documents[: options.max_contexts]]
 
 
-def _passes(document: Document, options: Options) -> bool:
+def passes(document: Document, options: Options) -> bool:
     """A document without a score, or with a distance, passes any lower limit."""
     limit, score = options.min_document_score, document.score
     return limit is None or score is None or document.distance or score >= limit

@@ -139,8 +139,8 @@ class Dialect:
     """One way of writing turns on spans. `name` is its module and the `convention` of what it reads.
 
     `scopes`: beginnings of instrumentation scope names. `markers`: beginnings of attribute keys or event names.
-    `switch`: what turns content on where it is off by default, '' where it is on. `example`: attributes of one
-    span, for the docs.
+    `switch`: what turns content on where it is off, '' where nothing can turn it off. `off_by_default`: it is off
+    unless switched on. `example`: attributes of one span, for the docs.
     """
 
     name: str
@@ -151,4 +151,5 @@ class Dialect:
     versions: str = ""
     reads: tuple[str, ...] = ()
     switch: str = ""
+    off_by_default: bool = False
     example: Mapping[str, str] = field(default_factory=dict)

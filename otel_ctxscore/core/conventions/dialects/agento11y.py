@@ -32,6 +32,7 @@ DIALECT = Dialect(
     reads=READS,
     switch="use_experimental_otel=True; documents of a retriever are written by no version, so that an OpenInference "
     "or OpenTelemetry instrumentation of the retriever is needed beside it",
+    off_by_default=True,
     example={
         "gen_ai.operation.name": "framework_retriever",
         "agento11y.framework.run_type": "retriever",

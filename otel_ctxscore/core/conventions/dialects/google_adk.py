@@ -44,6 +44,7 @@ DIALECT = Dialect(
     switch="OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and "
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT "
     "(older: ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true)",
+    off_by_default=True,
     example={
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "search_kb",

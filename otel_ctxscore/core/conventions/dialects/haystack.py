@@ -70,6 +70,7 @@ DIALECT = Dialect(
     versions="opentelemetry-haystack 2.0.0 with haystack-ai 3.4.1",
     reads=READS,
     switch="HAYSTACK_CONTENT_TRACING_ENABLED=true",
+    off_by_default=True,
     example={
         "haystack.component.type": "InMemoryBM25Retriever",
         "haystack.component.input": '{"query": "How long is the warranty?"}',

@@ -31,6 +31,7 @@ DIALECT = Dialect(
     reads=READS,
     switch="enable_instrumentation(enable_sensitive_data=True) or ENABLE_SENSITIVE_DATA=true; Semantic Kernel: "
     "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true",
+    off_by_default=True,
     example={
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "search_kb",

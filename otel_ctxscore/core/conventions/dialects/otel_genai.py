@@ -230,6 +230,7 @@ DIALECT = Dialect(
     versions="conventions 1.28 to 1.42-dev; opentelemetry-instrumentation-genai-* 1.1b0 to 1.3b0",
     reads=READS,
     switch=SWITCH,
+    off_by_default=True,
     example={
         "gen_ai.operation.name": "retrieval",
         "gen_ai.retrieval.query.text": "How long is the warranty?",

@@ -35,6 +35,7 @@ DIALECT = Dialect(
     reads=READS,
     switch="spring.ai.tools.observations.include-content=true for tools; documents and prompts need an observation "
     "handler of the application's own that puts them on the span, or OpenInference",
+    off_by_default=True,
     example={
         "spring.ai.kind": "tool_call",
         "spring.ai.tool.definition.name": "searchDocs",
