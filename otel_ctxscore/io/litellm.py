@@ -71,7 +71,7 @@ class LiteLLMCompletion:
         refused = _OURS & set(params or {})
         if refused:
             raise ConfigError(f"judge.params: {', '.join(sorted(refused))} cannot be set there")
-        self._litellm = _import()
+        self.litellm = _import()
         self._provider = self._known_provider(api_base)
         self._structured: Structured = structured or self._best_structure()
         self._temperature = self._takes_temperature()
@@ -91,7 +91,7 @@ class LiteLLMCompletion:
     def input_limit(self) -> int | None:
         """What litellm's list says; None for a model that is not on it."""
         with suppress(Exception):  # it raises a bare Exception for a model it does not know
-            limit = self._litellm.get_model_info(self.model).get("max_input_tokens")
+            limit = self.litellm.get_model_info(self.model).get("max_input_tokens")
             return limit if isinstance(limit, int) else None
         return None
 
@@ -102,7 +102,7 @@ class LiteLLMCompletion:
             async with asyncio.timeout(seconds):
                 while True:
                     try:
-                        return _answer(await self._litellm.acompletion(**self._call(question, seconds)))
+                        return _answer(await self.litellm.acompletion(**self._call(question, seconds)))
                     except Exception as error:
                         if not self._does_without(error):
                             raise completion_error(error, time.time()) from None
@@ -152,7 +152,7 @@ class LiteLLMCompletion:
 
     def _known_provider(self, api_base: str | None) -> str | None:
         try:
-            return str(self._litellm.get_llm_provider(self.model, api_base=api_base)[1])
+            return str(self.litellm.get_llm_provider(self.model, api_base=api_base)[1])
         except Exception as error:
             raise ConfigError(
                 f"judge.model: {self.model!r} names no provider that litellm knows; write PROVIDER/MODEL, "
@@ -161,12 +161,12 @@ class LiteLLMCompletion:
 
     def _best_structure(self) -> Structured:
         known = {"model": self.model, "custom_llm_provider": self._provider}
-        if self._litellm.supports_response_schema(**known):
+        if self.litellm.supports_response_schema(**known):
             return "json_schema"
-        return "tool" if self._litellm.supports_function_calling(**known) else "prompt"
+        return "tool" if self.litellm.supports_function_calling(**known) else "prompt"
 
     def _takes_temperature(self) -> bool:
-        known = self._litellm.get_supported_openai_params(model=self.model, custom_llm_provider=self._provider)
+        known = self.litellm.get_supported_openai_params(model=self.model, custom_llm_provider=self._provider)
         return "temperature" in (known or ())
 
 

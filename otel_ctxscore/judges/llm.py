@@ -80,6 +80,7 @@ class LLMJudge:
         self._cache = cache
         self._redact = redaction(self.options.redact)
         self._system = prompt.instructions(self.options.criterion)
+        self.completions = tuple(completions)
         endpoints = [Endpoint(completion, self.options.max_concurrency) for completion in completions]
         self._panel = Panel(endpoints, self.options.outage_limit if self.options.on_outage == "wait" else 0)
         self._dialogues = {e.model: Dialogue(e, price(e.model, self.options.prices)) for e in endpoints}
