@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from otel_ctxscore.judges.text import Idf, Passage, read
 
 MAX_TERMS = 48  # of a query: its rarest are kept
 STOP_IDF = 130  # a query term below this is matched only if the query has no other
+MAX_WINDOWS = 200  # of a context in which nearness is looked for
 PREFIX = 5  # letters that two forms of a word share
 
 # name: direction in which the probability may move.
@@ -36,7 +38,7 @@ class Query(NamedTuple):
 
     terms: list[str]
     weights: list[float]
-    index: dict[str, int]
+    ids: dict[str, int]
     prefixes: dict[str, int]
     pairs: dict[tuple[int, int], float]
     rare: int
@@ -71,7 +73,7 @@ def analyse(query: str, idf: Idf) -> Query:
     index = {t: i for i, t in enumerate(terms)}
     order = [index[t] for t in passage.tokens if t in index]
     weights = [kept[t] / 100 for t in terms]
-    pairs = {(a, b): (weights[a] + weights[b]) / 2 for a, b in zip(order, order[1:], strict=False) if a != b}
+    pairs = {(a, b): (weights[a] + weights[b]) / 2 for a, b in pairwise(order) if a != b}
     first = passage.words[0] if passage.words else ""
     names = numbers = 0
     for token, word in zip(passage.tokens, passage.words, strict=True):
@@ -135,7 +137,7 @@ class Hits(NamedTuple):
 
 def locate(query: Query, passage: Passage) -> Hits:
     """Find the query's terms in a context, by stem and, failing that, by their first letters."""
-    table, vocabulary = query.index, passage.vocabulary
+    table, vocabulary = query.ids, passage.vocabulary
     exact = 0
     for term in vocabulary.intersection(table):
         exact |= 1 << table[term]
@@ -147,9 +149,9 @@ def locate(query: Query, passage: Passage) -> Hits:
     return Hits(positions, terms, exact, exact | _mask(extra.values()), _by_sentence(positions, terms, passage.starts))
 
 
-def _mask(terms: object) -> int:
+def _mask(terms: Iterable[int]) -> int:
     mask = 0
-    for i in set(terms):  # type: ignore[call-overload]
+    for i in terms:
         mask |= 1 << i
     return mask
 
@@ -179,19 +181,17 @@ def bm25(query: Query, hits: Hits, length: int) -> float:
 
 
 def window(hits: Hits, cover: Coverage, width: int) -> float:
-    """Best coverage by `width` tokens in a row that begin with a hit."""
-    best = 0.0
+    """Best coverage by `width` tokens in a row that begin with one of the first hits."""
     positions, terms = hits.positions, hits.terms
-    n, masks = len(positions), {}
-    for i in range(min(n, 200)):
-        mask, j, end = 0, i, positions[i] + width
-        while j < n and positions[j] < end and j < i + 24:
+    masks = set()
+    for i in range(min(len(positions), MAX_WINDOWS)):
+        mask, end = 0, positions[i] + width
+        for j in range(i, min(i + width, len(positions))):
+            if positions[j] >= end:
+                break
             mask |= 1 << terms[j]
-            j += 1
-        masks[mask] = None
-    for mask in masks:
-        best = max(best, cover(mask))
-    return best
+        masks.add(mask)
+    return max(map(cover, masks), default=0.0)
 
 
 def bigrams(query: Query, hits: Hits) -> float:
@@ -219,7 +219,7 @@ def answers(query: Query, passage: Passage, hits: Hits, cover: Coverage) -> floa
 
 
 def _holds(query: Query, passage: Passage, start: int, end: int) -> bool:
-    words, tokens, index = passage.words, passage.tokens, query.index
+    words, tokens, index = passage.words, passage.tokens, query.ids
     if query.asks == "name":
         return any(words[i][0].isupper() and tokens[i] not in index for i in range(start + 1, end))
     if query.asks == "time":
@@ -236,7 +236,7 @@ def alone(query: Query, passage: Passage, hits: Hits, cover: Coverage) -> Row:
     """What one context shows by itself."""
     masks = hits.by_sentence
     best = max(masks, key=cover)
-    pair = max((cover(a | b) for a, b in zip(masks, masks[1:], strict=False)), default=cover(best))
+    pair = max((cover(a | b) for a, b in pairwise(masks)), default=cover(best))
     length = len(passage.tokens)
     soft = cover(hits.soft)
     row = {
@@ -265,7 +265,7 @@ def feedback(passages: Sequence[Passage], rows: Sequence[Row], query: Query, idf
     Each other context counts by the cube of its score, in whole millionths so that the sums are exact.
     """
     weights = [round(1e6 * row["score"] ** 3) for row in rows]
-    known = idf.common.union(query.index)
+    known = idf.common.union(query.ids)
     rare = [p.vocabulary - known for p in passages]
     total: dict[str, int] = {}
     for weight, values in zip(weights, rare, strict=True):

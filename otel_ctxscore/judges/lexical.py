@@ -76,7 +76,7 @@ class LexicalModel:
         return [self.relevance(row) for row in rows]
 
     def used(self, query: str, contexts: Sequence[str], response: str | None) -> list[float] | None:
-        """For each context the probability that the response used its text; None without a response or for a refusal."""
+        """For each context the probability that the response used its text; None for no response and for a refusal."""
         if response is None or not response.strip() or is_refusal(response):
             return None
         if not contexts:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 # What is read of one text, so that the time for a judgement is bounded: its beginning and its end.
 HEAD_CHARS, TAIL_CHARS = 16_000, 8_000
+FIRST_UNSPACED = "\u0e00"  # Thai; the tokens of unspaced scripts are pairs of characters
 SHORTEST_SENTENCE = 4  # tokens; a shorter one is joined with the next
-MEMO_SIZE = 50_000  # distinct words remembered with their stems
+MEMO_SIZE, LONGEST_REMEMBERED = 50_000, 32  # distinct words remembered with their stems; the longest in characters
 
 _UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # Thai, kana, Han, Hangul
 _MARKS = r"\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff\u200c\u200d"
@@ -80,9 +81,11 @@ class _Memo(dict[str, str | tuple[str, ...]]):
     """From what the pattern finds to a token, to several (unspaced scripts) or to none (sentence end)."""
 
     def __missing__(self, found: str) -> str | tuple[str, ...]:
-        if len(self) >= MEMO_SIZE:
-            self.clear()
-        made = self[found] = _made(found)
+        made = _made(found)
+        if len(found) <= LONGEST_REMEMBERED:
+            if len(self) >= MEMO_SIZE:
+                self.clear()
+            self[found] = made
         return made
 
 
@@ -114,7 +117,7 @@ def read(text: str) -> Passage:
     for found in pattern.findall(text):
         made = _MEMO[found]
         if made.__class__ is str:
-            tokens.append(made)  # type: ignore[arg-type]
+            tokens.append(made)
             words.append(found)
         elif made:
             tokens += made
@@ -143,4 +146,5 @@ class Idf:
         value = self.table.get(token)
         if value is not None:
             return value
-        return self.default if len(token) > 3 or token >= "\u0e00" else self.default - 100
+        long = len(token) > 3 or token[0] >= FIRST_UNSPACED
+        return self.default if long else self.default - 100

@@ -33,8 +33,10 @@ from tools.judge.baseline import Item
 SEED = 0
 MODEL = Path(__file__).parents[2] / "otel_ctxscore" / "judges" / MODEL_FILE
 IDF_SIZE = 5000
+COMMON_DOCUMENTS, COMMON_SHARE = 8, 0.05  # of a language's contexts: then a token is common in it
 SCHEMA = {"relevance": RELEVANCE, "used": USED}
-TREES = {"relevance": 90, "used": 90}
+TREES = {"relevance": 120, "used": 120}
+LEAVES = {"relevance": 4, "used": 8}
 SUBSET_WEIGHT = 1.0  # of a pair in a list made from a part of a query's contexts
 SHIFT = {"relevance": 0.0, "used": 0.0}  # added to the calibrated log odds
 reading = lru_cache(60_000)(read)
@@ -42,19 +44,34 @@ reading = lru_cache(60_000)(read)
 
 def family(item: Item) -> str:
     """Data sets with the same passages count as one."""
-    return baseline.FAMILY.get(item["dataset"], item["dataset"])
+    name: str = item["dataset"]
+    return baseline.FAMILY.get(name, name)
 
 
 def fit_idf(items: Sequence[Item]) -> Idf:
-    """Inverse document frequency of the commonest tokens; any other gets one higher value."""
-    documents, found = 0, Counter[str]()
+    """Inverse document frequency of the commonest tokens in hundredths; any other gets one higher value.
+
+    A token that is common in one language counts by that language: a German article is rare in the whole.
+    """
+    documents, found = Counter[str](), Counter[tuple[str, str]]()
     for item in items:
         for text in baseline.texts(item):
-            documents += 1
-            found.update(reading(text).vocabulary)
-    top = sorted(found.items(), key=lambda kv: (-kv[1], kv[0]))[:IDF_SIZE]
-    table = {t: round(100 * math.log((documents + 1) / (n + 1))) for t, n in top}
-    return Idf(table, max(table.values()) + 50)
+            documents[item["lang"]] += 1
+            found.update((item["lang"], t) for t in reading(text).vocabulary)
+    total, size = Counter[str](), sum(documents.values())
+    for (_, token), n in found.items():
+        total[token] += n
+    top = sorted(total.items(), key=lambda kv: (-kv[1], kv[0]))[:IDF_SIZE]
+    table = {t: hundredths(n, size) for t, n in top}
+    default = max(table.values()) + 50
+    for (lang, token), n in sorted(found.items()):
+        if n >= COMMON_DOCUMENTS and n >= COMMON_SHARE * documents[lang]:
+            table[token] = min(table.get(token, default), hundredths(n, documents[lang]))
+    return Idf(table, default)
+
+
+def hundredths(found: int, documents: int) -> int:
+    return round(100 * math.log((documents + 1) / (found + 1)))
 
 
 @dataclass(frozen=True)
@@ -85,7 +102,9 @@ def subsets(item: Item, rng: random.Random) -> list[Example]:
         made.append([rng.choice(contexts)])
     if rng.random() < 0.05:
         made.append([*contexts, rng.choice(contexts)])
-    return [Example(item, [c["text"] for c in m], [int(c["label"] > 0) for c in m], "", SUBSET_WEIGHT, False) for m in made]
+    return [
+        Example(item, [c["text"] for c in m], [int(c["label"] > 0) for c in m], "", SUBSET_WEIGHT, False) for m in made
+    ]
 
 
 def examples(items: Sequence[Item], head: str) -> list[Example]:
@@ -127,7 +146,10 @@ def tabulate(items: Sequence[Item], head: str, idf: Idf) -> Table:
     """For relevance a data set weighs as the root of its number of pairs."""
     found = examples(items, head)
     x = np.array([r for e in found for r in rows(head, e.item["query"], e.contexts, e.response, idf)])
-    per_pair: Callable[[Callable[[Example], Any]], list[Any]] = lambda get: [get(e) for e in found for _ in e.labels]  # noqa: E731
+
+    def per_pair(get: Callable[[Example], Any]) -> list[Any]:
+        return [get(e) for e in found for _ in e.labels]
+
     sets = per_pair(lambda e: (e.item["dataset"], e.labelled))
     size = Counter(sets)
     weight = np.array([1.0 if head == "used" else size[s] ** -0.5 for s in sets])
@@ -145,7 +167,7 @@ def boost(table: Table, head: str) -> HistGradientBoostingClassifier:
     """Small trees in which each feature moves the probability in its one direction only."""
     model = HistGradientBoostingClassifier(
         max_iter=TREES[head],
-        max_leaf_nodes=8,
+        max_leaf_nodes=LEAVES[head],
         learning_rate=0.06,
         min_samples_leaf=60,
         l2_regularization=2.0,
