@@ -1,0 +1,1 @@
+"""The Grafana dashboards, built from code: `python -m dashboards.build`."""
