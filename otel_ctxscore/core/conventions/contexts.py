@@ -225,7 +225,8 @@ def _covered_empty(candidate: Candidate, other: Candidate, *, nested: bool) -> s
         return ""
     if candidate.kind is Kind.RERANKER or (candidate.kind is Kind.VECTOR_DB and candidate.reason is Reason.NO_CONTENT):
         return f"says nothing that the {other.kind.value} {other.span.name!r} does not"
-    if candidate.listed.ids and candidate.listed.ids <= other.listed.ids:
+    twice = candidate.reason is Reason.DOCUMENTS_WITHOUT_TEXT or candidate.span.scope.name != other.span.scope.name
+    if twice and candidate.listed.ids and candidate.listed.ids <= other.listed.ids:
         return f"the same documents as in the {other.kind.value} {other.span.name!r}"
     return "a failed call beside one that succeeded" if candidate.span.status_code == 2 else ""
 

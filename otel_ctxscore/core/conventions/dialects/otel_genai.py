@@ -37,12 +37,10 @@ VARIABLE = "gen_ai.prompt.variable."
 
 
 def read(sight: Sight) -> Reading:
-    role = ROLES.get(sight.word("gen_ai.operation.name"), Role.OTHER)
-    if role is Role.OTHER and sight.node("gen_ai.tool.call.result", "gen_ai.tool.name") and not _is_model(sight):
-        role = Role.TOOL
+    role = _role(sight)
     reading = Reading(
         dialect="otel_genai",
-        role=role if role is not Role.OTHER or not _is_model(sight) else Role.LLM,
+        role=role,
         name=_named(sight),
         heard=_heard(sight),
         said=_said(sight),
@@ -61,6 +59,17 @@ def _completed(reading: Reading, sight: Sight) -> Reading:
 
 
 _SPEAKING = frozenset({Role.RETRIEVER, Role.TOOL, Role.LLM, Role.AGENT, Role.CHAIN, Role.RERANKER})
+
+
+def _role(sight: Sight) -> Role:
+    """By the operation; where none is named or known, by what else is there."""
+    operation = first(sight, "gen_ai.operation.name")
+    named = operation.opened().value if operation is not None else None
+    if isinstance(named, str) and (role := ROLES.get(named.strip().lower())) is not None:
+        return role
+    if _is_model(sight) or (named is None and sight.named(DETAILS, CHOICE, *TURNS)):
+        return Role.LLM
+    return Role.TOOL if sight.node("gen_ai.tool.call.result", "gen_ai.tool.name") is not None else Role.OTHER
 
 
 def _is_model(sight: Sight) -> bool:
