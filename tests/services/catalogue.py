@@ -47,7 +47,7 @@ SERVICES = {
             ALERTMANAGER.install,
             Alertmanager,
         ),
-        Service("chromium", "Debian: chromium", CHROMIUM.installed, CHROMIUM.install),
+        Service("chromium", "Debian: chromium libatomic1", CHROMIUM.installed, CHROMIUM.install),
     )
 }
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = DebianPrograms((NAMES,), ("chromium",))
+# The library is not the browser's need but that of Playwright's own driver; a small Debian does not have it.
+CHROMIUM = DebianPrograms((NAMES,), ("chromium", "libatomic1"), ("libatomic.so.1",))
 ARGUMENTS = (
     "--no-sandbox",  # as root, and in most containers, there is no sandbox to be had
     "--disable-gpu",

@@ -15,6 +15,7 @@ from tests.services import catalogue, fixtures
 from tests.services.__main__ import main
 from tests.services.cache import BUILDING, Artefact, cache_root
 from tests.services.config import merged
+from tests.services.debian import DebianPrograms
 from tests.services.errors import TAIL_LINES, ServiceError
 from tests.services.process import Server, free_port, wait_until
 from tests.services.tools import check, run
@@ -176,6 +177,12 @@ def test_commands_that_fail(tmp_path: Path) -> None:
         check(["sh", "-c", "echo so far; exec sleep 60"], timeout=0.2)
     with pytest.raises(ServiceError, match="no-such-program"):
         check(["no-such-program"])
+
+
+def test_debian_packages_are_wanted_for_a_program_or_a_library() -> None:
+    assert DebianPrograms((("no-such-program", "sh"),), ("dash",), ("libc.so.6",)).installed()
+    assert not DebianPrograms((("no-such-program",),), ("dash",)).installed()
+    assert not DebianPrograms((("sh",),), ("dash",), ("libnone.so.1",)).installed()
 
 
 def test_merged_configurations() -> None:
