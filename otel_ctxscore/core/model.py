@@ -481,11 +481,35 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
+class CheapScore:
+    """What the cheaper of two judges let expect of one score: the covariate f, known before the draw.
+
+    `name`, `version` and `retrieval` are those that the score of the dearer judge has, or would have. `value` is
+    in 0..1; None where the cheap judgement says nothing.
+    """
+
+    name: str
+    version: str
+    retrieval: int | None
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """The cheap scores of a run, one for each score that the dearer judge gives or would have given, and the
+    probability with which the run was screened, in (0, 1]: that of being drawn for the dearer judge is not in it."""
+
+    probability: float
+    scores: Sequence[CheapScore]
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
     """A run with what was said of it. `judgement` is None where no judge was asked, or it failed.
 
     `outcome` and `reason` are the run's own. `judged_by` is known also of a judge that failed. Times are Unix
-    nanoseconds of the judging. `detail` is free text on a failure, for the log.
+    nanoseconds of the judging. `detail` is free text on a failure, for the log. `screening` is there for every run
+    where two judges work together, and None where one judges all.
     """
 
     run: RagRun
@@ -499,6 +523,7 @@ class Evaluation:
     backfill: bool = False
     revision: int = 0
     detail: str = ""
+    screening: Screening | None = None
 
     @property
     def weight(self) -> float:

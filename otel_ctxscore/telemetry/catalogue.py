@@ -85,7 +85,7 @@ SINK = Label("sink", "where evaluations go")
 SINK_RESULT = Label("result", "what became of the evaluation there", ("ok", "failed", "dropped"))
 LABEL = Label("label", "label whose cap was reached", ("service", "version", "model", "value"))
 WINDOW = Label("window", "span of time of the budget", ("minute", "day"))
-GROUP = Label("group", "baseline or what it is compared with")
+GROUP = Label("group", "group of neighbouring cells that drift is measured over")
 LEVEL = Label("level", "point of the noise floor", ("0.01", "0.001"))
 
 _SERIES = (SERVICE, SCORER, VERSION)
@@ -124,10 +124,39 @@ UNSCORED = Metric(
     "unscored_total", "counter", "Runs, or retrievals, that a scorer gave no value", (SERVICE, SCORER, REASON)
 )
 RETRIEVALS = Metric("retrievals_total", "counter", "Retrievals read in traces", (SERVICE, RETRIEVED))
+CONTEXTS = Metric(
+    "contexts",
+    "histogram",
+    "Distinct contexts of a run",
+    (SERVICE,),
+    buckets=(0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100),
+)
+CONTEXT_CHARACTERS = Metric(
+    "context_characters",
+    "histogram",
+    "Length of each distinct context",
+    (SERVICE,),
+    "characters",
+    (0, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000),
+)
+DOCUMENT_SCORE = Metric(
+    "document_score",
+    "histogram",
+    "Score that the retriever gave each context, where it gave one, on the scale of the retriever",
+    (SERVICE,),
+    buckets=(0, *(tenth / 10 for tenth in range(1, 11)), 2, 5, 10, 20, 50, 100),
+)
 ALARM_RATIO = Metric(
     "alarm_ratio", "gauge", "Evidence of the alarm over its threshold; 1 is an alarm", _SERIES, "ratio"
 )
 ALARM_STATE = Metric("alarm_state", "gauge", "0 quiet, 1 alarm, -1 no reference yet", _SERIES)
+ALARM_CLIPPED_RATIO = Metric(
+    "alarm_clipped_ratio",
+    "gauge",
+    "Share of traces whose weight the alarm cut, since its state is new",
+    _SERIES,
+    "ratio",
+)
 REFERENCE_RATIO = Metric("reference_ratio", "gauge", "Mean the alarm compares with", _SERIES, "ratio")
 TARGET_RATIO = Metric("target_ratio", "gauge", "Mean that is to be kept", _SERIES, "ratio")
 ANCHOR_ALARM_RATIO = Metric(
@@ -138,7 +167,10 @@ BASELINE_SHARE = Metric(
 )
 BASELINE_N_EFF = Metric("baseline_n_eff", "gauge", "Effective number of runs in the pinned baseline", _SERIES)
 DRIFT_FLOOR = Metric(
-    "drift_floor", "gauge", "PSI that noise alone passes with the probability of the level", (*_SERIES, LEVEL)
+    "drift_floor",
+    "gauge",
+    "Chi-square point of the level; times (1/n_eff + 1/baseline_n_eff) the PSI that noise alone passes so rarely",
+    (*_SERIES, LEVEL),
 )
 JUDGE_CALLS = Metric("judge_calls_total", "counter", "Judgements asked for", (TIER, MODEL, JUDGE_RESULT))
 JUDGE_TOKENS = Metric("judge_tokens_total", "counter", "Tokens of judge calls", (TIER, MODEL, TOKEN_KIND))

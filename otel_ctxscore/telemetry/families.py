@@ -16,7 +16,8 @@ from prometheus_client.registry import Collector
 from otel_ctxscore.telemetry.catalogue import Metric
 
 _log = logging.getLogger(__name__)
-Reading = tuple[Metric, tuple[str, ...], Callable[[], float | None]]
+Rows = Iterable[tuple[tuple[str, ...], float]]
+"""Label values and the number of each series of a gauge."""
 
 
 class Families:
@@ -50,7 +51,11 @@ class Families:
 
     def watch(self, metric: Metric, read: Callable[[], float | None], *labels: str) -> None:
         """Show what `read` returns at each scrape; None leaves the series out."""
-        self._readings.add((metric, labels, read))
+        self.watch_rows(metric, lambda: [(labels, value)] if (value := read()) is not None else [])
+
+    def watch_rows(self, metric: Metric, read: Callable[[], Rows]) -> None:
+        """Show the series that `read` returns at each scrape: those that it leaves out are gone."""
+        self._readings.add(metric, read)
 
     async def render(self, accept: str) -> tuple[bytes, str]:
         """Body and content type for an Accept header: OpenMetrics with exemplars where it is asked for.
@@ -80,32 +85,30 @@ class _Readings(Collector):
     """Gauges whose values are read when they are asked for."""
 
     def __init__(self) -> None:
-        self._sources: list[Reading] = []
+        self._sources: list[tuple[Metric, Callable[[], Rows]]] = []
         self._families: list[GaugeMetricFamily] = []
 
-    def add(self, reading: Reading) -> None:
-        self._sources.append(reading)
+    def add(self, metric: Metric, read: Callable[[], Rows]) -> None:
+        self._sources.append((metric, read))
 
     def read(self) -> None:
         families: dict[str, GaugeMetricFamily] = {}
-        for metric, labels, source in self._sources:
-            value = _value(metric, source)
-            if value is None:
-                continue
-            if metric.name not in families:
-                families[metric.name] = GaugeMetricFamily(
-                    metric.full_name, metric.help, labels=metric.label_names, unit=metric.unit
-                )
-            families[metric.name].add_metric(labels, value)
+        for metric, source in self._sources:
+            for labels, value in _rows(metric, source):
+                if metric.name not in families:
+                    families[metric.name] = GaugeMetricFamily(
+                        metric.full_name, metric.help, labels=metric.label_names, unit=metric.unit
+                    )
+                families[metric.name].add_metric(labels, value)
         self._families = list(families.values())
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         return self._families
 
 
-def _value(metric: Metric, source: Callable[[], float | None]) -> float | None:
+def _rows(metric: Metric, source: Callable[[], Rows]) -> Rows:
     try:
-        return source()
+        return list(source())
     except Exception:  # one broken reading must not take the whole page with it
         _log.exception("cannot read %s", metric.full_name)
-        return None
+        return []

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from otel_ctxscore.config.model import Target
 from otel_ctxscore.core.model import Closed, Evaluation, JudgedBy, RagRun, Reason, Score, TraceOutcome
 from otel_ctxscore.telemetry import catalogue as c
-from otel_ctxscore.telemetry.families import Families
+from otel_ctxscore.telemetry.families import Families, Rows
 from otel_ctxscore.telemetry.labels import OTHER, Cap, exemplar
 
 _log = logging.getLogger(__name__)
@@ -61,6 +61,11 @@ def judged_span(run: RagRun, score: Score) -> dict[str, str]:
     return {name: value for name, value in ids.items() if value}
 
 
+def _by_series(targets: Sequence[Target]) -> dict[tuple[str, str], Target]:
+    """Targets by service and scorer; of two for the same the first."""
+    return {(target.service, target.scorer): target for target in reversed(targets)}
+
+
 class Intake:
     """What one source counts."""
 
@@ -94,12 +99,13 @@ class Metrics:
         """`targets` say which runs are bad, and what mean is to be kept; one for a service wins over one for `*`."""
         self._families = Families()
         self._scorers = tuple(scorers)
-        self._targets = {(target.service, target.scorer): target for target in reversed(targets)}
+        self._targets = _by_series(targets)
         self._caps = {label: Cap(max_values) for label in c.LABEL.values}
         self._services: set[str] = set()
         self._evaluators: dict[tuple[str, str], Evaluator] = {}
         self._resolved: set[tuple[str, str]] = set()
         self._series: set[tuple[str, str, str, str]] = set()
+        self._families.watch_rows(c.TARGET_RATIO, self._target_rows)
         for label in c.LABEL.values:
             self._families.of(c.DROPPED_VALUES, label)
         for closed in Closed:
@@ -136,6 +142,18 @@ class Metrics:
         for result in c.REQUEST_RESULT.values:
             self._families.of(c.REQUESTS, source, result)
         return Intake(self, source)
+
+    def series(self, service: str, scorer: str, version: str) -> tuple[str, str, str] | None:
+        """The label values of a series, None where a cap makes it one of many under `other`."""
+        labels = self.service(service), scorer, self._admit("version", version)
+        return None if OTHER in labels else labels
+
+    def retarget(self, targets: Sequence[Target]) -> None:
+        """Hold services to other targets from now on."""
+        self._targets = _by_series(targets)
+        for service, scorer, _, version in self._series:
+            if self._target(service, scorer) is not None:
+                self._families.of(c.BAD_WEIGHT, service, scorer, version)
 
     def service(self, name: str) -> str:
         """The label value of a service, whose series begin at 0 when it is first seen."""
@@ -183,6 +201,7 @@ class Metrics:
         service = self.service(evaluation.run.service)
         for retrieval in evaluation.run.retrievals:
             self._families.of(c.RETRIEVALS, service, "some" if retrieval.contexts else "empty").inc()
+        self._retrieved(service, evaluation.run)
         for score in evaluation.scores:
             value = ratio(score)
             if value is None:
@@ -228,6 +247,11 @@ class Metrics:
         """Let a gauge show what `read` returns at each scrape; None, or an error, leaves the series out."""
         self._families.watch(metric, read, *self._admitted(metric, labels))
 
+    def watch_rows(self, metric: c.Metric, read: Callable[[], Rows]) -> None:
+        """Let a gauge show the series that `read` returns at each scrape; those that it leaves out are gone. Their
+        label values must be ones that `series` gave."""
+        self._families.watch_rows(metric, read)
+
     # ---- what is shown ------------------------------------------------------------------------------------------
 
     def total(self, metric: c.Metric, by: str, **where: str) -> dict[str, float]:
@@ -263,10 +287,14 @@ class Metrics:
         target = self._target(service, scorer)
         if target is not None:
             self._families.of(c.BAD_WEIGHT, service, scorer, version)
-            self._families.of(c.TARGET_RATIO, service, scorer, version).set(target.target)
         for stage in evaluator.stages:
             for term in c.TERMS[stage]:
                 self._families.of(c.ESTIMATOR, service, scorer, version, stage, term)
+
+    def _target_rows(self) -> Rows:
+        named = {(service, scorer, version) for service, scorer, _, version in self._series}
+        targets = ((labels, self._target(labels[0], labels[1])) for labels in sorted(named))
+        return [(labels, target.target) for labels, target in targets if target is not None]
 
     def _target(self, service: str, scorer: str) -> Target | None:
         return self._targets.get((service, scorer)) or self._targets.get(("*", scorer))
@@ -278,6 +306,14 @@ class Metrics:
             version, model = self._admit("version", evaluator.version), self._admit("model", evaluator.model)
             labels = (version, evaluator.scorer, tier_label(evaluator.tier), model, evaluator.definition)
             self._families.of(c.EVALUATOR, *labels).info({})
+
+    def _retrieved(self, service: str, run: RagRun) -> None:
+        """What a run found, whatever it scored."""
+        self._families.of(c.CONTEXTS, service).observe(len(run.judged))
+        for context in run.judged:
+            self._families.of(c.CONTEXT_CHARACTERS, service).observe(len(context.text))
+            if context.document_score is not None and math.isfinite(context.document_score):
+                self._families.of(c.DOCUMENT_SCORE, service).observe(context.document_score)
 
     def _unscored(self, service: str, score: Score) -> None:
         reason = score.unscored

@@ -350,6 +350,35 @@ async def test_every_family_and_label_is_in_the_catalogue_and_used_as_declared(e
                 assert not label.values or sample.labels[label.name] in label.values
 
 
+async def test_what_was_retrieved_is_measured_whatever_it_scored() -> None:
+    metrics = Metrics(["context_precision"])
+    contexts = [Context("ten chars.", document_score=0.42), Context("x" * 60, document_score=math.nan), Context("")]
+    run = RagRun("q", [Retrieval(contexts), Retrieval([])], service="shop")
+    metrics.evaluated(Evaluation(run, None, [], TraceOutcome.UNSCORED))
+    names = ("contexts_sum", "context_characters_count", "context_characters_sum", "document_score_sum")
+    assert [await value(metrics, name, service="shop") for name in names] == [3, 3, 70, 0.42]
+
+
+async def test_other_targets_count_from_now_on() -> None:
+    metrics = Metrics(["context_precision"], targets=[Target(target=0.8, bad_below=0.5)])
+    metrics.evaluated(evaluation(0.6))
+    assert await value(metrics, "target_ratio") == 0.8
+    metrics.retarget([Target(target=0.9, bad_below=0.7)])
+    metrics.evaluated(evaluation(0.6))
+    assert (await value(metrics, "target_ratio"), await value(metrics, "bad_weight_total")) == (0.9, 1)
+    metrics.retarget([])
+    metrics.evaluated(evaluation(0.6))
+    assert await samples(metrics, "target_ratio") == []
+    assert await value(metrics, "bad_weight_total") == 1
+
+
+def test_a_series_beyond_a_cap_is_none() -> None:
+    metrics = Metrics(max_values=1)
+    assert metrics.series("shop", "p", "v1") == ("shop", "p", "v1")
+    assert metrics.series("docs", "p", "v1") is None
+    assert metrics.series("shop", "p", "v2") is None
+
+
 @pytest.fixture
 def every_event() -> Metrics:
     metrics = Metrics(["context_precision"], targets=[Target()])
@@ -360,7 +389,7 @@ def every_event() -> Metrics:
     metrics.judge_call(JUDGED_BY)
     metrics.estimator("shop", "context_precision", "v1", "judged", {"n": 1})
     for metric in c.CATALOGUE:
-        if metric.kind == "gauge":
+        if metric.kind == "gauge" and metric is not c.TARGET_RATIO:
             metrics.gauge(metric, 1, *(label.values[0] if label.values else "x" for label in metric.labels))
     return metrics
 
