@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from otel_ctxscore.core.conventions.document_fields import describes_document
 from otel_ctxscore.core.conventions.messages import Message, looks_like_messages, messages_in
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.values import is_said, text_of
@@ -78,7 +79,8 @@ def told_in(messages: Sequence[Message]) -> Text | None:
 
 def _of_list(node: Node, depth: int) -> Text | None:
     """The only answer of a list, the last of several steps."""
-    found = [a for element in node.each() if (a := answer_in(element, depth=depth + 1)) is not None]
+    elements = [element for element in node.each() if not describes_document(element.opened())]
+    found = [a for element in elements if (a := answer_in(element, depth=depth + 1)) is not None]
     if len(found) > 1 and all(isinstance(element.value, str) for element in node.each()):
         return None
     return found[-1] if found else None

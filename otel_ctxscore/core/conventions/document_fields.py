@@ -28,6 +28,10 @@ DISTANCE_KEYS = ("distance", "_distance", "vector_distance")
 SOURCE_KEYS = ("source", "url", "uri", "doc_uri", "file_name", "filename", "file_path", "path", "title")
 STRONG_KEYS = ("page_content", "pageContent")
 """Keys that no other thing than a document has."""
+DESCRIBING_KEYS = frozenset({*SCORE_KEYS, *DISTANCE_KEYS, "metadata", "node", "document", "page_content"})
+SPOKEN_KEYS = frozenset(
+    {"role", "answer", "data", "response", "output", "message", "messages", "result", "question", "query"}
+)
 MAX_NESTING = 4
 
 
@@ -80,6 +84,14 @@ def is_strong(node: Node) -> bool:
     if isinstance(inner, dict) and (inner.keys() & {*STRONG_KEYS, "text", "text_resource"}):
         return True
     return bool(value.keys() & set(STRONG_KEYS))
+
+
+def describes_document(node: Node) -> bool:
+    """Whether a map is a document rather than a message, a question or an answer: by what only documents have."""
+    value = node.value
+    if not isinstance(value, dict) or value.keys() & SPOKEN_KEYS:
+        return False
+    return is_strong(node) or (bool(value.keys() & DESCRIBING_KEYS) and has_text_field(node))
 
 
 def _text(node: Node, depth: int) -> Node | None:

@@ -132,7 +132,7 @@ def _message(node: Node, role: str) -> Message | None:
         pair = list(node.each())
         return _assembled(_canonical(text_of(pair[0].value)), [pair[1]])
     if isinstance(node.value, str):
-        return _assembled(role, [node]) if node.value.strip() else None
+        return _assembled(role, [node]) if node.value.strip() and not node.broken else None
     if not isinstance(node.value, dict):
         return None
     return _from_map(node, role)

@@ -39,7 +39,7 @@ class Node:
 
     def key(self, name: str) -> Node | None:
         """The entry `name` of a map, None where there is none."""
-        if not isinstance(self.value, dict) or name not in self.value:
+        if type(self.value) is not dict or name not in self.value:
             return None
         step = name if _PLAIN_KEY.match(name) else json.dumps(name)
         joint = "" if self.at.endswith(("#", ".", "/")) else "." if "#" in self.at else "#"

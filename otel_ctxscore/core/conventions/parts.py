@@ -61,19 +61,22 @@ class _Chooser:
     def speakers(self) -> list[Span]:
         """The models of the turn that may speak to the user, in order; the answering one is the last."""
         asked = {whole(c.question.text) for c in self.retrievals if c.question is not None}
-        found = [s for s in self.turn.spans if self.reading(s).role is Role.LLM and not self._is_aside(s)]
+        models = [s for s in self.turn.spans if self.reading(s).role is Role.LLM]
+        found = [s for s in models if not self._is_aside(s)] or [
+            s for s in models if not self._is_aside(s, frozenset())
+        ]
         told = [(s, told_in(self.reading(s).said)) for s in found]
         return [s for s, text in told if text is None or whole(text.text) not in asked]
 
-    def _is_aside(self, span: Span) -> bool:
-        """Whether a span stands in a step that serves the system."""
+    def _is_aside(self, span: Span, words: frozenset[str] = SIDE_WORDS) -> bool:
+        """Whether a span stands in a step that serves the system, by its role or by `words` in its name."""
         tree, anchor = self.seen.tree, self.turn.anchor
         by_id = {s.span_id: s for s in self.turn.spans}
         for span_id in (span.span_id, *tree.above(span.span_id)):
             step = by_id.get(span_id)
             if step is None or step is anchor:
                 return False
-            if self.seen.of(span_id).role in INNER or SIDE_WORDS & set(words_of(step.name)):
+            if self.seen.of(span_id).role in INNER or words & set(words_of(step.name)):
                 return True
         return False
 

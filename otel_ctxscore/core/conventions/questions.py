@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from otel_ctxscore.core.conventions.document_fields import describes_document
 from otel_ctxscore.core.conventions.messages import Message, looks_like_messages, messages_in
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.values import is_said, text_of, whole
@@ -69,7 +70,8 @@ def _is_json_scalar(text: str) -> bool:
 def _of_list(node: Node, depth: int) -> Question | None:
     if looks_like_messages(node):
         return asked_in(messages_in(node))
-    found = [q for element in node.each() if (q := question_in(element, depth=depth + 1)) is not None]
+    elements = [element for element in node.each() if not describes_document(element.opened())]
+    found = [q for element in elements if (q := question_in(element, depth=depth + 1)) is not None]
     return _same(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from otel_ctxscore.core.codec.evaluations import is_evaluation, is_evaluation_log
 from otel_ctxscore.core.conventions.dialects import CATALOGUE
@@ -121,12 +122,16 @@ def _read(sight: Sight, overlays: Sequence[Dialect]) -> Reading:
 
 
 def spoken_by(sight: Sight) -> tuple[Dialect, ...]:
-    """The dialects of a span: first the one whose scope it has, then those whose markers it bears."""
-    by_scope = [d for d in CATALOGUE if any(_is_in(sight.span.scope.name, scope) for scope in d.scopes)]
-    names = [*sight.span.attributes, *(occurrence.name for occurrence in sight.occurrences)]
-    by_marker = [
-        d for d in CATALOGUE if d not in by_scope and d.markers and any(n.startswith(d.markers) for n in names)
-    ]
+    """The dialects of a span: first those whose scope it has, then those whose markers it bears."""
+    names = frozenset((*sight.span.attributes, *(occurrence.name for occurrence in sight.occurrences)))
+    return _spoken(sight.span.scope.name, names)
+
+
+@lru_cache(maxsize=1024)
+def _spoken(scope: str, names: frozenset[str]) -> tuple[Dialect, ...]:
+    """Remembered, for the spans of an instrumentation bear the same names again and again."""
+    by_scope = [d for d in CATALOGUE if any(_is_in(scope, own) for own in d.scopes)]
+    by_marker = [d for d in CATALOGUE if d not in by_scope and any(name.startswith(d.markers) for name in names)]
     return (*by_scope, *by_marker)
 
 

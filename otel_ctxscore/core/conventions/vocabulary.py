@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from operator import attrgetter
 
 from otel_ctxscore.core.conventions.document_lists import Documents
 from otel_ctxscore.core.conventions.messages import Message
@@ -83,13 +84,18 @@ class Reading:
 
     def filled(self, other: Reading) -> Reading:
         """This reading, with what it leaves open taken from `other`."""
-        gaps = {f.name: getattr(other, f.name) for f in fields(self) if _is_open(getattr(self, f.name))}
-        return replace(self, **gaps)
+        return Reading(
+            *(theirs if _is_open(ours) else ours for ours, theirs in zip(_all(self), _all(other), strict=True))
+        )
 
     @property
     def has_content(self) -> bool:
         parts = (self.question, self.answer, self.documents, self.result, self.passed)
         return any(part is not None for part in parts) or bool(self.heard or self.said or self.variables)
+
+
+_all = attrgetter(*(f.name for f in fields(Reading)))
+"""All parts of a reading, in the order in which one is made."""
 
 
 def _is_open(value: object) -> bool:
