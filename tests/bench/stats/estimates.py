@@ -152,22 +152,29 @@ def _joint(mean: float, rho: float) -> Joint:
 
 
 def coverage_rows(rng: np.random.Generator, reps: int) -> list[Row]:
-    """The whole grid: five designs, N/n 2 to 100, correlation .3 to .7, for each mean and number of judged runs."""
+    """The whole grid: five designs, N/n 2 to 100, correlation .3 to .7, for each mean and number of judged runs.
+
+    Beyond a mean of .9, N/n is 10 and the design that gives rare low scores the greatest weight has no goal: it is
+    shown beside.
+    """
     rows = []
     for mean, n in itertools.product((0.68, 0.89, 0.956, 0.982), (20, 50, 200, 1000)):
-        cells, above = [], []
+        cells: list[float] = []
+        hard: list[float] = []
+        above: list[float] = []
         few = mean > 0.9
         for make, ratio, rho in itertools.product(DESIGNS, (10,) if few else RATIOS, RHOS):
             joint = _joint(mean, rho)
             got = windows(joint, make(joint, n, ratio), rng, reps)
             measured = measure(mean, [estimate(screened, judged) for screened, judged in got])
-            cells.append(measured.coverage)
+            (hard if few and make is high_scores else cells).append(measured.coverage)
             above.append(measured.above)
         average = sum(cells) / len(cells)
         slack = 2 * math.sqrt(0.95 * 0.05 / reps)
         ok = min(cells) >= 0.92 - slack and max(cells) <= 0.995 + slack and (n < 50 or 0.94 <= average <= 0.965)
         goal = "every cell .92-.995" + ("" if n < 50 else ", mean .94-.965")
         shown = f"{span(cells)}; truth above it {sum(above) / len(above):.3f}"
+        shown += f"; high scores kept {min(hard):.3f}" if hard else ""
         rows.append(Row(f"coverage of the 95 % interval, mean {mean}, n = {n}", goal, shown, ok))
     return rows
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+KEPT, MISSED, SHOWN = "pass", "**fail**", "-"
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -17,7 +19,7 @@ class Row:
     @property
     def verdict(self) -> str:
         """The last column."""
-        return "-" if self.ok is None else "pass" if self.ok else "**fail**"
+        return SHOWN if self.ok is None else KEPT if self.ok else MISSED
 
 
 def table(rows: list[Row]) -> str:
