@@ -184,7 +184,12 @@ JUDGE_DURATION = Metric(
     (0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120),
 )
 JUDGE_IN_FLIGHT = Metric("judge_in_flight", "gauge", "Judgements under way", (TIER, MODEL))
-BUDGET_OPEN = Metric("budget_open", "gauge", "1 while the budget's fuse lets judge calls through", (WINDOW,))
+BUDGET_OPEN = Metric(
+    "budget_open",
+    "gauge",
+    "1 while the budget's fuse lets judge calls through; 0 for at least a minute after it blew, so that a scrape sees it",
+    (WINDOW,),
+)
 BUDGET_USED = Metric("budget_used_ratio", "gauge", "Share of the budget that is spent", (WINDOW,), "ratio")
 REQUESTS = Metric("requests_total", "counter", "Export requests or records read", (SOURCE, REQUEST_RESULT))
 SPANS = Metric("spans_total", "counter", "Spans by what intake did with them", (SOURCE, SPAN_RESULT))
