@@ -187,7 +187,7 @@ JUDGE_IN_FLIGHT = Metric("judge_in_flight", "gauge", "Judgements under way", (TI
 BUDGET_OPEN = Metric(
     "budget_open",
     "gauge",
-    "1 while the budget's fuse lets judge calls through; 0 for at least a minute after it blew, so that a scrape sees it",
+    "1 while the fuse of the budget lets judge calls through; 0 for at least a minute after it blew: scrapes see it",
     (WINDOW,),
 )
 BUDGET_USED = Metric("budget_used_ratio", "gauge", "Share of the budget that is spent", (WINDOW,), "ratio")
