@@ -75,7 +75,22 @@ def candidates_in(turn: Turn, seen: Seen, added: tuple[str, ...]) -> tuple[Candi
         found += _of_span(span, seen, added)
         if len(found) >= MAX_CANDIDATES:
             break
-    return joined_by_id(tuple(found), seen, turn)
+    return joined_by_id(tuple(_reranked(found, seen, turn)), seen, turn)
+
+
+def _reranked(found: Sequence[Candidate], seen: Seen, turn: Turn) -> Iterator[Candidate]:
+    """The candidates; a reranker that wrote no documents is given those that the turn handed on after it, where these
+    are a choice from what was retrieved."""
+    known = {key for c in found for key in c.listed.ids | c.texts}
+    passed = [(span, one) for span in turn.spans for one in seen.of(span.span_id).passed or ()]
+    chosen = next(((s, one) for s, one in passed if one.has_text and (one.ids or one.texts) <= known), None)
+    for candidate in found:
+        if candidate.kind is not Kind.RERANKER or candidate.listed.documents or chosen is None:
+            yield candidate
+            continue
+        span, listed = chosen
+        documents = tuple(replace(document, span=span.span_id) for document in listed.documents)
+        yield replace(candidate, listed=replace(listed, documents=documents), reason=reason_of(listed))
 
 
 def _of_span(span: Span, seen: Seen, added: tuple[str, ...]) -> list[Candidate]:
@@ -88,14 +103,8 @@ def _of_span(span: Span, seen: Seen, added: tuple[str, ...]) -> list[Candidate]:
 
 
 def _lists(reading: Reading) -> Sequence[Documents]:
-    """The lists of a retriever; an empty one where it has none, but nothing where that says nothing."""
-    if reading.documents is not None:
-        return reading.documents
-    return (
-        ()
-        if reading.role is Role.RERANKER and reading.candidates is None and not reading.silent
-        else (Documents((), ""),)
-    )
+    """The lists of a retriever; an empty one where it wrote none."""
+    return (Documents((), ""),) if reading.documents is None else reading.documents
 
 
 def _tool_lists(span: Span, reading: Reading, added: tuple[str, ...]) -> Sequence[Documents]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -34,6 +35,10 @@ SPOKEN_KEYS = frozenset(
 )
 MAX_NESTING = 4
 
+_PRINTED = re.compile(r"<?\w*(?:Document|Node|NodeWithScore|Chunk|Point|Record|Passage|Hit|Match)\w*\(\s*\w+[=:]")
+_PRINTED_ID = re.compile(r"\b(?:id_?|doc_id|node_id)\s*[=:]\s*['\"]?([^,'\")\s]{1,200})")
+_PRINTED_SCORE = re.compile(r"\bscore\s*[=:]\s*(-?\d[\d.eE+-]*)\)?>?\s*\Z")
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -55,6 +60,8 @@ class Document:
 def document_of(node: Node) -> Document:
     """The document in a map, or in a bare text."""
     node = node.opened()
+    if isinstance(node.value, str) and (printed := _printed(node)) is not None:
+        return printed
     if not isinstance(node.value, dict):
         return Document(None if isinstance(node.value, list) else text_of(node.value), node.at)
     found = _text(node, 0)
@@ -67,6 +74,15 @@ def document_of(node: Node) -> Document:
         _source(node),
         distance,
     )
+
+
+def _printed(node: Node) -> Document | None:
+    """What Python prints for a document object: no text to trust, but often its id."""
+    text = text_of(node.value)
+    if not _PRINTED.match(text):
+        return None
+    identity, score = _PRINTED_ID.search(text), _PRINTED_SCORE.search(text)
+    return Document(None, node.at, identity[1] if identity else None, number_of(score[1]) if score else None)
 
 
 def has_text_field(node: Node) -> bool:

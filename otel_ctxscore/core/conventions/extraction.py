@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from otel_ctxscore.core.conventions.contexts import Sorted, candidates_in, settled
-from otel_ctxscore.core.conventions.fallbacks import stand_ins
+from otel_ctxscore.core.conventions.fallbacks import parted, stand_ins
 from otel_ctxscore.core.conventions.mapping import Mapping
 from otel_ctxscore.core.conventions.parts import parts_of
 from otel_ctxscore.core.conventions.reading import Seen, seen_in
@@ -76,7 +76,8 @@ def _found(turn: Turn, seen: Seen, options: Options) -> Found:
     candidates = candidates_in(turn, seen, options.retrieval_tools)
     kept = settled(candidates, seen.tree)
     elsewhere = stand_ins(turn, seen, kept.kept, options.retrieval_tools, options.prompt_separator)
-    chosen = Sorted(elsewhere, kept.rejected) if elsewhere else kept
+    counted = elsewhere or parted(kept.kept, candidates, options.prompt_separator)
+    chosen = Sorted(counted, kept.rejected)
     return Found(turn, chosen, parts_of(turn, seen, chosen.kept), candidates)
 
 

@@ -127,6 +127,19 @@ def _at(prompt: _Prompt, number: int, of: int) -> str:
     return f"{prompt.text.at}#part[{number}]" if of > 1 else prompt.text.at
 
 
+def parted(kept: Sequence[Candidate], found: Sequence[Candidate], separator: str | None) -> tuple[Candidate, ...]:
+    """Joined results of tools in parts, where a retriever of theirs has as many documents without text."""
+    if not separator:
+        return tuple(kept)
+    return tuple(_parted(candidate, found, separator) if candidate.listed.joined else candidate for candidate in kept)
+
+
+def _parted(joined: Candidate, found: Sequence[Candidate], separator: str) -> Candidate:
+    (whole_text,) = joined.listed.documents
+    prompt = _Prompt(joined.span, Text(whole_text.text or "", whole_text.at), joined.dialect)
+    return _in_rank_order(found, _split(prompt.text.text, separator), prompt) or joined
+
+
 def _in_rank_order(found: Sequence[Candidate], parts: list[str], prompt: _Prompt) -> Candidate | None:
     """The one retriever's documents with the parts of the prompt as their texts, in order.
 

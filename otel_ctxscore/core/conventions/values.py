@@ -15,7 +15,9 @@ _ORNAMENTED = re.compile(
 )
 _BLACKED_OUT = re.compile(r"redacted|[*█•]{3,}", re.IGNORECASE)
 _OBJECT_REPR = re.compile(
-    r"<[^<>\n]{0,200}(?: object\b| at 0x)[^\n]*>|\[?'?[A-Z]\w{2,60}\(\s*(?:_?[a-z]\w{0,40}=|<).*\)'?\]?", re.DOTALL
+    r"<[^<>\n]{0,200}(?: object\b| at 0x)[^\n]*>|<[A-Z]\w{2,60}\(.*\)>|"
+    r"\[?'?[A-Z]\w{2,60}\(\s*(?:_?[a-z]\w{0,40}=|<).*\)'?\]?",
+    re.DOTALL,
 )
 _CUT = re.compile(r"(?:\.{3}|…)?\s*[\[(<]\s*(?:\.{3}\s*)?truncated\b[^\])>]{0,40}[\])>]\s*\Z", re.IGNORECASE)
 _BLANK_WORDS = frozenset({"", "null", "none", "undefined", "nan"})

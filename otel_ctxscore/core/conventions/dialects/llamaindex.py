@@ -8,6 +8,7 @@ from otel_ctxscore.core.conventions.messages import Message, messages_in
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.questions import question_in
 from otel_ctxscore.core.conventions.spans import spoken_in
+from otel_ctxscore.core.conventions.tools import words_of
 from otel_ctxscore.core.conventions.values import is_said
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Question, Reading, Role, Sight, Text
 
@@ -24,6 +25,8 @@ ROLES = (
     ("Embedding", Role.EMBEDDING),
     ("Synthesize", Role.CHAIN),
 )
+POSTPROCESSING = frozenset({"rerank", "reranker", "postprocess", "postprocessor"})
+"""Words in the names of spans of postprocessors, which write no events."""
 QUESTIONS = (
     "query", "query.query_str", "str_or_query_bundle.query_str", "str_or_query_bundle", "query_str", "user_msg",
     "template_args.query_str", "arguments",
@@ -32,8 +35,7 @@ ANSWERS = ("response.response", "response", "output", "response.text", "response
 
 
 def read(sight: Sight) -> Reading:
-    names = {occurrence.name for occurrence in sight.occurrences}
-    role = next((role for start, role in ROLES if any(_is_of(name, start) for name in names)), Role.OTHER)
+    role = _role(sight)
     return Reading(
         dialect="llamaindex",
         role=role,
@@ -46,6 +48,13 @@ def read(sight: Sight) -> Reading:
         passed=_nodes(sight, "response.source_nodes", "End") if role in HOLDERS else None,
         variables=_variables(sight),
     )
+
+
+def _role(sight: Sight) -> Role:
+    names = {occurrence.name for occurrence in sight.occurrences}
+    role = next((role for start, role in ROLES if any(_is_of(name, start) for name in names)), Role.OTHER)
+    postprocesses = role is Role.OTHER and POSTPROCESSING & set(words_of(sight.span.name))
+    return Role.RERANKER if postprocesses else role
 
 
 _LISTING = frozenset({Role.RETRIEVER, Role.RERANKER, Role.TOOL})

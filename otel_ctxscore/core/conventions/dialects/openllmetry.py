@@ -49,7 +49,7 @@ def _by_name(sight: Sight) -> Role | None:
         return Role.RERANKER
     if words[-1:] == ["prompt"] or "template" in words:
         return Role.PROMPT
-    return Role.RETRIEVER if words[-1:] == ["retriever"] or words[:1] == ["retrieve"] else None
+    return Role.RETRIEVER if words[-1:] == ["retriever"] else None
 
 
 def _name(sight: Sight) -> str | None:

@@ -207,8 +207,20 @@ def _asked(reading: Reading, sight: Sight) -> Question | None:
     if reading.role is Role.TOOL:
         return question_in(first(sight, "gen_ai.tool.call.arguments", "gen_ai.tool.input")) or _asked_in_call(sight)
     if reading.role in HOLDERS:
-        return asked_in(reading.heard) or question_in(first(sight, "gen_ai.workflow.input", "gen_ai.agent.input"))
+        asked = _unwrapped(asked_in(reading.heard))
+        return asked or question_in(first(sight, "gen_ai.workflow.input", "gen_ai.agent.input"))
     return question_in(first(sight, f"{VARIABLE}question", f"{VARIABLE}query", f"{VARIABLE}input"))
+
+
+def _unwrapped(asked: Question | None) -> Question | None:
+    """The question inside the JSON that an instrumentation puts in place of a workflow's user text."""
+    if asked is None or not asked.text.lstrip().startswith("{"):
+        return asked
+    node = Node(asked.text, asked.at)
+    inner = question_in(node)
+    if inner is not None:
+        return Question(inner.text, inner.at, asked.history or inner.history)
+    return asked if node.opened() is node else None
 
 
 def _asked_in_call(sight: Sight) -> Question | None:
