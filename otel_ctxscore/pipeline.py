@@ -55,7 +55,8 @@ class Pipeline:
     """The line between sources and sinks.
 
     `read` turns a trace into an extraction and never raises; `evaluate` judges and scores one run and never raises.
-    `clock` is a steady clock in seconds.
+    `observe` is given the evaluations of each trace, all together, as they are counted; it never raises. `clock` is a
+    steady clock in seconds.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Pipeline:
         evaluate: Callable[[RagRun], Awaitable[Evaluation]],
         sinks: Sequence[Sink],
         metrics: Metrics,
+        observe: Callable[[Sequence[Evaluation]], None] = lambda evaluations: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.sampler = sampler
@@ -75,6 +77,7 @@ class Pipeline:
         self._evaluate = evaluate
         self._sinks = sinks
         self._metrics = metrics
+        self._observe = observe
         self._clock = clock
         self._walking: set[asyncio.Task[None]] = set()
         self._walking_since: dict[bytes, float] = {}
@@ -243,6 +246,7 @@ class Pipeline:
             if evaluation.judged_by is not None:
                 metrics.judge_call(evaluation.judged_by, None if evaluation.judgement else evaluation.reason)
         if evaluations:
+            self._observe(evaluations)
             metrics.trace_done(evaluations[0].run.service, trace_outcome(evaluations)[0])
             return
         metrics.trace_done(extraction.service, extraction.outcome or TraceOutcome.NOT_RAG)

@@ -20,9 +20,11 @@ from otel_ctxscore.io.jsonl import JsonlSink
 from otel_ctxscore.io.otlp_grpc import OtlpGrpc
 from otel_ctxscore.io.otlp_http import OtlpHttp
 from otel_ctxscore.io.otlp_sink import OtlpSink
+from otel_ctxscore.io.state import Kept, opened
 from otel_ctxscore.io.webhook import WebhookSink
+from otel_ctxscore.monitoring import Monitor, Pace
 from otel_ctxscore.pipeline import Pipeline
-from otel_ctxscore.ports import Sink, Source
+from otel_ctxscore.ports import Judge, Sink, Source
 from otel_ctxscore.telemetry import Evaluator, Metrics, catalogue
 from otel_ctxscore.web import AdminServer, Snapshot, SourceStatus
 from otel_ctxscore.web.standings import Standings
@@ -45,10 +47,12 @@ class State(StrEnum):
 class Service:
     """All parts of one process. `run` lives until `stop` is called; the parts are public for tests and the page."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, pace: Pace | None = None) -> None:
+        """`pace` lets the alarm's clock go faster, for a demonstration."""
         self.config = config
         self.state = State.STARTING
         self._stop = asyncio.Event()
+        self._fresh: Judge | None = None
         self.judge = parts.judge(config)
         self.scorers, self.off = parts.scorers(config, self.judge)
         self.standings = Standings([scorer.name for scorer in self.scorers])
@@ -56,6 +60,15 @@ class Service:
             [scorer.name for scorer in with_relatives(self.scorers)],
             max_values=config.metrics.max_values,
             targets=config.targets,
+        )
+        self.database = opened(config.state.path, max_size=config.state.max_size, max_age=config.state.max_age)
+        self.monitor = Monitor(
+            config,
+            self.metrics,
+            Kept(self.database),
+            self._judge_anchor,
+            [scorer.name for scorer in self.scorers],
+            pace=pace,
         )
         self.sinks = sinks(config)
         self.sources = sources(config, self.metrics)
@@ -66,6 +79,7 @@ class Service:
             evaluate=self._evaluate,
             sinks=self.sinks,
             metrics=self.metrics,
+            observe=self.monitor.observe,
         )
         self.admin = AdminServer(config.admin, self, self.metrics)
         self._began = time.time()
@@ -76,13 +90,23 @@ class Service:
         self.standings.add(evaluation)
         return evaluation
 
+    async def _judge_anchor(self, run: RagRun) -> Evaluation:
+        """Judge an anchor anew, by a judge of its own that knows no verdict from before."""
+        self._fresh = self._fresh or parts.judge(self.config)
+        evaluation = await evaluate(run, self._fresh, self.scorers)
+        if evaluation.judged_by is not None:
+            self.metrics.judge_call(evaluation.judged_by, None if evaluation.judgement else evaluation.reason)
+        return evaluation
+
     def _declare(self) -> None:
         """What metrics can be zero from the start, and what is read at each scrape."""
         judge = self.judge
         self.metrics.declare_judge(judge.tier, judge.model)
         for scorer in with_relatives(self.scorers):
             version = parts.version_under(scorer, judge)
-            self.metrics.declare_evaluator(Evaluator(scorer.name, version, judge.tier, judge.model, scorer.definition))
+            self.metrics.declare_evaluator(
+                Evaluator(scorer.name, version, judge.tier, judge.model, scorer.definition, stages=("judged",))
+            )
         for sink in self.sinks:
             self.metrics.declare_sink(sink.name)
         self.metrics.watch(catalogue.OPEN_TRACES, lambda: self.pipeline.assembler.open_traces)
@@ -98,7 +122,9 @@ class Service:
         start."""
         await self.admin.start()
         line = asyncio.create_task(self.pipeline.run(), name="pipeline")
+        monitoring = asyncio.create_task(self.monitor.run(), name="monitoring")
         try:
+            await self.monitor.restore()
             for source in self.sources:
                 await source.start(self.pipeline)
             self.state = State.READY
@@ -112,6 +138,10 @@ class Service:
             ended.cancel()
         finally:
             await self._end(line)
+            monitoring.cancel()
+            await asyncio.gather(monitoring, return_exceptions=True)
+            self.monitor.save()
+            await self.database.close()
 
     async def _end(self, line: asyncio.Task[None]) -> None:
         """Stop reading, finish what can be finished in time, send, commit, close: each with its share of the grace."""

@@ -24,10 +24,6 @@ NOT_BUILT: frozenset[str] = frozenset(
         "judge.type=cascade",
         "judge.type=cross_encoder",
         "scorers.rubrics",
-        "targets",
-        "alarm",
-        "segments",
-        "state",
     }
 )
 """Keys that are declared but have no effect yet. They are refused rather than ignored."""

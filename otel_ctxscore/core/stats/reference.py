@@ -39,6 +39,18 @@ class Reference:
         """A target that a person has set (0..1); it needs no history and is not reduced."""
         return cls((target,), (0.0,))
 
+    def as_dict(self) -> dict[str, object]:
+        """The reference as JSON has it."""
+        return {"means": list(self.means), "errors": list(self.errors)}
+
+    @classmethod
+    def restored(cls, state: Mapping[str, object]) -> Reference:
+        """What `as_dict` wrote. Raises ValueError for anything else."""
+        means, errors = state.get("means"), state.get("errors")
+        if not (isinstance(means, list) and isinstance(errors, list) and len(means) == len(errors)):
+            raise ValueError("not a reference")
+        return cls(tuple(map(float, means)), tuple(map(float, errors)))
+
     def at(self, tick: int) -> float:
         """The reference in a tick (hours since the Unix epoch)."""
         return self.means[tick % len(self.means)]
@@ -72,11 +84,11 @@ class ReferenceSums:
         """The sums over all hours."""
         return sum(self.hours, Sums())
 
-    def learned(self, *, margin: float = MARGIN) -> Reference | None:
-        """The reference, or None (`no reference`) before 500 judged traces on 7 different days. By hour where the
-        daily swing (peak to peak) exceeds half the margin and is more than noise."""
+    def learned(self, *, margin: float = MARGIN, traces: int = MIN_TRACES, days: int = MIN_DAYS) -> Reference | None:
+        """The reference, or None (`no reference`) before so many judged traces on so many different days. By hour
+        where the daily swing (peak to peak) exceeds half the margin and is more than noise."""
         total = self.total
-        if total.n < MIN_TRACES or self.days < MIN_DAYS or not total.n_eff > 0.0:
+        if total.n < traces or self.days < days or not total.n_eff > 0.0:
             return None
         mean = total.wy / total.w
         square = max(total.wwyy - 2 * mean * total.wwy + mean * mean * total.ww, 0.0) / total.w / total.w

@@ -1,0 +1,8 @@
+"""What is made of the evaluations over time: estimator sums, alarms, baselines, anchors."""
+
+from otel_ctxscore.monitoring.alarms import AlarmStatus
+from otel_ctxscore.monitoring.monitor import Monitor
+from otel_ctxscore.monitoring.records import AlarmRecord
+from otel_ctxscore.monitoring.rules import Pace
+
+__all__ = ["AlarmRecord", "AlarmStatus", "Monitor", "Pace"]

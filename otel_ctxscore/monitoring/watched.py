@@ -1,0 +1,131 @@
+"""The alarm of one series: learning its reference, then collecting evidence against it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from otel_ctxscore.core.stats import (
+    Detector,
+    Estimate,
+    NullHypothesis,
+    Reference,
+    ReferenceSums,
+    Sums,
+    TraceTotals,
+    WeightedScore,
+    estimate_judged,
+    observation,
+)
+from otel_ctxscore.monitoring.rules import Pace, Rules, Thinning
+
+RECENT_TICKS = 168
+"""Ticks of which the sums are kept, to say how far the mean has fallen when the alarm rises."""
+
+
+@dataclass(slots=True)
+class Watched:
+    """State of one series. `detector` is None while there is no reference. `observed` and `clipped` count traces, and
+    those whose weight was cut, since the detector is new. `seen` is when the last one came (Unix seconds)."""
+
+    learning: ReferenceSums = field(default_factory=ReferenceSums)
+    learned: Reference | None = None
+    thinning: Thinning | None = None
+    detector: Detector | None = None
+    observed: int = 0
+    clipped: int = 0
+    recent: deque[tuple[int, Sums]] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
+    seen: float = 0.0
+
+    def reference(self, rules: Rules) -> Reference | None:
+        """What the mean is compared with: pinned, learned or not there yet."""
+        return rules.pinned or self.learned
+
+    @property
+    def tested(self) -> NullHypothesis | None:
+        """What the evidence is against."""
+        return self.detector.null if self.detector is not None else None
+
+    def take(self, tick: int, runs: list[WeightedScore], upstream: float, rules: Rules, pace: Pace) -> None:
+        """Take the judged runs of one trace, kept with probability `upstream` by samplers before us. What a reference
+        is learned from is no evidence against it."""
+        self.thinning = self.thinning.widened(upstream) if self.thinning else Thinning(upstream, upstream)
+        judged = TraceTotals.of(runs).judged
+        self._keep(tick, judged)
+        if self.reference(rules) is None:
+            self._learn(tick, judged, rules, pace)
+            self.arm(rules)
+            return
+        self.arm(rules)
+        found = observation(runs)
+        if found is not None and self.detector is not None:
+            self.observed += 1
+            self.clipped += self.detector.null.clips(found[1])
+            self.detector = self.detector.after(tick, [found])
+
+    def arm(self, rules: Rules) -> None:
+        """Begin anew where what is tested has changed; a state that tests the same stays."""
+        reference = self.reference(rules)
+        if reference is None or self.thinning is None:
+            return
+        null = rules.null(reference, self.thinning)
+        if self.detector is None or self.detector.null != null:
+            self.detector, self.observed, self.clipped = Detector(null), 0, 0
+
+    def since(self, tick: int, rules: Rules) -> tuple[Estimate, float] | None:
+        """The mean of the runs since a tick, and the reference at the hours when they came."""
+        kept = [(at, sums) for at, sums in self.recent if at >= tick]
+        total = sum((sums for _, sums in kept), Sums())
+        reference = self.reference(rules)
+        if reference is None or not total.w > 0:
+            return None
+        return estimate_judged(total), sum(sums.w * reference.at(at) for at, sums in kept) / total.w
+
+    def _keep(self, tick: int, judged: Sums) -> None:
+        """Add to the sums of the tick; of one that is over, to the last."""
+        if self.recent and tick <= self.recent[-1][0]:
+            at, sums = self.recent.pop()
+            self.recent.append((at, sums + judged))
+        else:
+            self.recent.append((tick, judged))
+
+    def _learn(self, tick: int, judged: Sums, rules: Rules, pace: Pace) -> None:
+        self.learning = self.learning.after(tick, judged)
+        self.learned = self.learning.learned(margin=rules.margin, traces=pace.traces, days=pace.days)
+
+    def as_dict(self) -> dict[str, object]:
+        """The state as JSON has it."""
+        return {
+            "learning": self.learning.as_dict(),
+            "learned": self.learned and self.learned.as_dict(),
+            "thinning": self.thinning and [self.thinning.low, self.thinning.high],
+            "detector": self.detector and self.detector.as_dict(),
+            "observed": self.observed,
+            "clipped": self.clipped,
+            "recent": [[tick, _compact(sums.terms("judged"))] for tick, sums in self.recent],
+            "seen": self.seen,
+        }
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any], rules: Rules) -> Watched:
+        """What `as_dict` wrote; the evidence is kept if it is against what `rules` still say. Raises ValueError,
+        KeyError or TypeError for anything else."""
+        watched = cls(
+            learning=ReferenceSums.restored(state["learning"]),
+            learned=Reference.restored(state["learned"]) if state["learned"] else None,
+            thinning=Thinning(*map(float, state["thinning"])) if state["thinning"] else None,
+            observed=int(state["observed"]),
+            clipped=int(state["clipped"]),
+            seen=float(state["seen"]),
+        )
+        watched.recent.extend((int(tick), Sums.of_terms(terms)) for tick, terms in state["recent"])
+        watched.arm(rules)
+        if state["detector"] and watched.detector is not None:
+            watched.detector = Detector.restored(state["detector"], watched.detector.null)
+        return watched
+
+
+def _compact(terms: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in terms.items() if value}
