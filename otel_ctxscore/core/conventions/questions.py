@@ -134,7 +134,7 @@ def asked_in(messages: Sequence[Message]) -> Question | None:
 
 def spoken(messages: Iterable[Message]) -> tuple[tuple[str, str], ...]:
     """What user and assistant said, without system texts, tool calls and results."""
-    said = ((m.role, m.text) for m in messages if m.role in ("user", "assistant"))
+    said = ((m.role, m.text) for m in messages if m.role in ("user", "assistant") and not m.pending)
     return tuple((role, text) for role, text in said if is_said(text))
 
 

@@ -27,21 +27,20 @@ def read(sight: Sight) -> Reading:
 
 
 GIVEN = (
-    "pipeline.input_data",
-    "component.input",
-    "agent.input",
-    "tool.input",
-    "tool.arguments",
-    "agent.step.tool.input",
-)
+    "pipeline.input_data", "component.input", "agent.input", "tool.input", "tool.arguments", "agent.step.tool.input",
+    "agent.step.llm.input",
+)  # fmt: skip
 GAVE = (
-    "pipeline.output_data",
-    "component.output",
-    "agent.output",
-    "tool.output",
-    "tool.result",
-    "agent.step.tool.output",
-)
+    "pipeline.output_data", "component.output", "agent.output", "tool.output", "tool.result", "agent.step.tool.output",
+    "agent.step.llm.output",
+)  # fmt: skip
+NAMES = {
+    "haystack.pipeline.run": Role.CHAIN,
+    "haystack.async_pipeline.run": Role.CHAIN,
+    "haystack.agent.run": Role.AGENT,
+    "haystack.agent.step.llm": Role.LLM,
+}
+"""Roles of spans that are of no component."""
 
 
 def _role(sight: Sight) -> Role:
@@ -51,9 +50,7 @@ def _role(sight: Sight) -> Role:
             return role
     if "haystack.tool.name" in sight.span.attributes:
         return Role.TOOL
-    if sight.span.name in ("haystack.pipeline.run", "haystack.async_pipeline.run"):
-        return Role.CHAIN
-    return Role.AGENT if sight.span.name == "haystack.agent.run" else Role.OTHER
+    return NAMES.get(sight.span.name, Role.OTHER)
 
 
 READS = (
