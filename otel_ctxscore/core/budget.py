@@ -1,0 +1,151 @@
+"""How much may be judged: a share fixed ahead of each minute, and a fuse behind it.
+
+"Judge the first so many, then stop" leaves runs without a chance and biases the mean of the day. So each minute's
+share follows from the past alone; what it leaves out had a known chance. The fuse is for what nobody foresaw: spending
+is reserved before a call and settled after it, and a day that is spent is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from otel_ctxscore.core.stats import Traffic, judging_probability, refilled
+
+MINUTE = 60.0
+DAY_MINUTES = 1440
+FORGETS = 200.0
+"""Judged runs over which the mean cost of a run is taken."""
+BURST = 5.0
+"""Minutes' worth of runs that may be spent at once after a quiet time."""
+Kind = Literal["tokens", "usd"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be spent, None where there is no limit: judged runs a minute, and tokens and US dollars a day (UTC)."""
+
+    runs_per_minute: float | None = None
+    tokens_per_day: float | None = None
+    usd_per_day: float | None = None
+
+    @property
+    def by_day(self) -> dict[Kind, float]:
+        given: dict[Kind, float | None] = {"tokens": self.tokens_per_day, "usd": self.usd_per_day}
+        return {kind: limit for kind, limit in given.items() if limit is not None}
+
+
+@dataclass(slots=True)
+class Budget:
+    """The state of one process. `fraction` is its part of the limits, in (0, 1], where replicas share them.
+
+    Times are Unix seconds. `wanted` below is the probability with which a run would be judged without a budget.
+    """
+
+    limits: Limits
+    fraction: float = 1.0
+    traffic: Traffic = field(default_factory=Traffic)
+    _minute: int | None = None
+    _share: float = 1.0
+    _seen: float = 0.0
+    _judged: float = 0.0
+    _left: float = 0.0
+    _day: int | None = None
+    _spent: dict[Kind, float] = field(default_factory=dict)
+    _reserved: dict[Kind, float] = field(default_factory=dict)
+    _each: dict[Kind, float] = field(default_factory=dict)
+    _settled: int = 0
+    _blown: bool = False
+
+    def share(self, now: float) -> float:
+        """What is let through of the runs that would be judged, in this minute. The same for the whole minute."""
+        minute = int(now // MINUTE)
+        if minute != self._minute:
+            self._turn(minute)
+        return 0.0 if self._blown else self._share
+
+    def saw(self, now: float, wanted: float) -> None:
+        """Note a run of this minute, judged or not."""
+        self.share(now)
+        self._seen += wanted
+
+    def reserve(self, now: float) -> bool:
+        """Set aside what a call is expected to cost; False, and nothing set aside, where the day cannot bear it."""
+        self.share(now)
+        part = {kind: limit * self.fraction for kind, limit in self.limits.by_day.items()}
+        if any(self.used(kind) + self._each.get(kind, 0.0) > limit for kind, limit in part.items()):
+            self._blown = True
+            return False
+        self._judged += 1
+        for kind in part:
+            self._reserved[kind] = self._reserved.get(kind, 0.0) + self._each.get(kind, 0.0)
+        return True
+
+    def settle(self, costs: Mapping[Kind, float]) -> None:
+        """Give back what one call had reserved and take what it cost. `costs` is empty for a call that was not made."""
+        self._settled += bool(costs)
+        for kind in self.limits.by_day:
+            each, cost = self._each.get(kind, 0.0), costs.get(kind, 0.0)
+            self._reserved[kind] = max(0.0, self._reserved.get(kind, 0.0) - each)
+            self._spent[kind] = self._spent.get(kind, 0.0) + cost
+            if costs:
+                self._each[kind] = each + (cost - each) / min(self._settled, FORGETS)
+
+    def used(self, kind: Kind) -> float:
+        """What is spent today, reservations included."""
+        return self._spent.get(kind, 0.0) + self._reserved.get(kind, 0.0)
+
+    def used_ratio(self, window: Literal["minute", "day"]) -> float | None:
+        """The share of this process's part that is used; of a day the greatest of its limits. None without a limit."""
+        if window == "minute":
+            limit = self.limits.runs_per_minute
+            return None if limit is None else self._judged / (limit * self.fraction)
+        ratios = [self.used(kind) / (limit * self.fraction) for kind, limit in self.limits.by_day.items()]
+        return max(ratios, default=None)
+
+    @property
+    def blown(self) -> bool:
+        """Whether the fuse has blown: the rest of the day is not judged, and its means are truncated."""
+        return self._blown or self._share == 0
+
+    def spent_today(self) -> dict[Kind, float]:
+        """What to keep over a restart."""
+        return dict(self._spent)
+
+    def restore(self, now: float, spent: Mapping[Kind, float]) -> None:
+        """Go on with what was spent earlier on the day of `now`."""
+        self._turn(int(now // MINUTE))
+        self._spent = dict(spent)
+        self._share = self._next_share()
+
+    def _turn(self, minute: int) -> None:
+        """Begin a minute: its share comes from what was seen up to now."""
+        if self._minute is not None:
+            self.traffic = self.traffic.after(self._minute, self._seen)
+        day = minute // DAY_MINUTES
+        if day != self._day:
+            self._day, self._spent, self._blown = day, {}, False
+        self._left = self._refilled(minute)
+        self._minute, self._seen, self._judged = minute, 0.0, 0.0
+        self._share = self._next_share()
+
+    def _next_share(self) -> float:
+        return min([self._runs_share(), *(self._day_share(kind) for kind in self.limits.by_day)])
+
+    def _refilled(self, minute: int) -> float:
+        allowance = (self.limits.runs_per_minute or 0.0) * self.fraction
+        if self._minute is None:
+            return allowance
+        skipped = max(0, minute - self._minute - 1)
+        left = refilled(self._left, allowance, self._judged, burst=BURST)
+        return min(left + skipped * allowance, BURST * allowance)
+
+    def _runs_share(self) -> float:
+        if self.limits.runs_per_minute is None:
+            return 1.0
+        return judging_probability(self._left, self.traffic.expected(1))
+
+    def _day_share(self, kind: Kind) -> float:
+        left = self.limits.by_day[kind] * self.fraction - self.used(kind)
+        return judging_probability(left, self.traffic.until_midnight() * self._each.get(kind, 0.0))

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from otel_ctxscore.core.budget import Budget, Limits
+
+HOUR = 3600.0
+
+
+def day(budget: Budget, per_hour: list[int], cost: float = 100.0, start: float = 0.0) -> tuple[float, list[float]]:
+    """Run a day of traffic by hour against a budget; what it cost, and the share of runs judged in each hour."""
+    draw = random.Random(5)
+    spent, shares = 0.0, []
+    for hour, runs in enumerate(per_hour):
+        judged = 0
+        for n in range(runs):
+            now = start + hour * HOUR + n * HOUR / runs
+            share = budget.share(now)
+            budget.saw(now, 1.0)
+            if draw.random() < share and budget.reserve(now):
+                budget.settle({"tokens": cost, "usd": cost / 1e6})
+                judged += 1
+                spent += cost
+        shares.append(judged / runs if runs else 0.0)
+    return spent, shares
+
+
+def test_without_limits_everything_is_let_through() -> None:
+    spent, shares = day(Budget(Limits()), [50] * 24)
+    assert shares == [1.0] * 24
+    assert spent == 24 * 50 * 100
+
+
+def test_runs_a_minute_hold_in_the_mean_and_no_run_is_without_a_chance() -> None:
+    budget = Budget(Limits(runs_per_minute=2))
+    _, shares = day(budget, [1200] * 24)
+    assert all(0.07 < share < 0.14 for share in shares), shares
+
+
+def test_a_day_of_even_traffic_spends_what_it_may_and_not_more() -> None:
+    first = Budget(Limits(tokens_per_day=60_000))
+    day(first, [50] * 24)
+    spent, shares = day(first, [50] * 24, start=24 * HOUR)
+    assert 45_000 <= spent <= 60_000
+    assert all(share > 0.2 for share in shares), "the evening has a chance like the morning"
+
+
+def test_the_fuse_closes_a_day_that_is_spent_and_the_next_one_opens() -> None:
+    budget = Budget(Limits(tokens_per_day=1000))
+    assert budget.reserve(0.0)
+    budget.settle({"tokens": 990})
+    assert not budget.reserve(1.0)
+    assert budget.blown
+    assert budget.share(2.0) == 0
+    assert budget.share(24 * HOUR) == 1
+    assert not budget.blown
+
+
+def test_what_is_reserved_counts_until_it_is_settled() -> None:
+    budget = Budget(Limits(tokens_per_day=1000))
+    budget.reserve(0.0)
+    budget.settle({"tokens": 400})
+    assert budget.reserve(0.0)
+    assert budget.used("tokens") == 800
+    assert not budget.reserve(0.0), "two calls of 400 are under way or done"
+    budget.settle({})
+    assert budget.used("tokens") == 400
+
+
+def test_replicas_share_the_limits() -> None:
+    budget = Budget(Limits(tokens_per_day=1000), fraction=0.5)
+    budget.reserve(0.0)
+    budget.settle({"tokens": 400})
+    assert budget.used_ratio("day") == pytest.approx(0.8)
+    assert not budget.reserve(0.0)
+
+
+def test_a_restart_goes_on_with_what_was_spent() -> None:
+    budget = Budget(Limits(tokens_per_day=1000))
+    budget.restore(100.0, {"tokens": 1000})
+    assert budget.share(101.0) == 0
+    assert Budget(Limits(tokens_per_day=1000)).share(101.0) == 1
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1e5), st.floats(0, 1), st.floats(0, 500)), max_size=60),
+    st.floats(1, 100),
+    st.floats(1, 10_000),
+)
+def test_the_share_is_a_probability_fixed_for_the_minute(
+    events: list[tuple[float, float, float]], runs: float, tokens: float
+) -> None:
+    budget = Budget(Limits(runs_per_minute=runs, tokens_per_day=tokens))
+    seen: dict[int, float] = {}
+    for now, wanted, cost in sorted(events):
+        share = budget.share(now)
+        assert 0 <= share <= 1
+        assert seen.setdefault(int(now // 60), share) == share or budget.blown
+        budget.saw(now, wanted)
+        if budget.reserve(now):
+            budget.settle({"tokens": cost})
