@@ -225,8 +225,11 @@ def sources(config: Config, metrics: Metrics) -> list[Source]:
     if config.sources.kafka is not None:
         from otel_ctxscore.io.kafka.source import KafkaSource
 
-        kafka = KafkaSource(config.sources.kafka, counts=metrics.intake("kafka"))
+        metrics.split_traces(0)
+        kafka = KafkaSource(config.sources.kafka, counts=metrics.intake("kafka"), split=metrics.split_traces)
         metrics.watch(catalogue.KAFKA_LAG, kafka.lag)
+        metrics.watch(catalogue.KAFKA_PARTITIONS, kafka.assigned_partitions)
+        metrics.watch(catalogue.OLDEST_UNCOMMITTED, kafka.oldest_uncommitted_seconds)
         metrics.watch(catalogue.SINCE_POLL, kafka.seconds_since_poll)
         found.append(kafka)
     return found

@@ -14,6 +14,11 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+TICK = 1e-9
+"""Seconds by which time moves too far: a timer that rings too early, and be it by rounding, makes who looks at the time
+wait anew, for ever where the wait rounds to nothing."""
+
+
 class _JumpingSelector(selectors.DefaultSelector):
     """Waits for nothing: what it would have waited is added to the clock."""
 
@@ -24,7 +29,7 @@ class _JumpingSelector(selectors.DefaultSelector):
         if timeout is None and not ready:
             raise RuntimeError("nothing will ever happen on this loop: the test would hang")
         if timeout and not ready:
-            self.now += timeout
+            self.now += timeout + TICK
         return ready
 
 
@@ -32,6 +37,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
+        self._clock_resolution = TICK / 1000
 
     def time(self) -> float:
         return self._jumping.now

@@ -112,6 +112,7 @@ class TraceAssembler:
             trace = self._trace(span.trace_id, now)
             if trace is None:
                 late += 1
+                delivery.receipt.use()
                 self._hold(self._leaving.get(span.trace_id), delivery)
                 continue
             self._hold(trace, delivery)
@@ -186,8 +187,8 @@ class TraceAssembler:
         dropped: list[Receipt] = []
         for trace in [*self._parked.values(), *self._open.values()]:
             if any(receipt.owner is owner for receipt in trace.receipts):
-                self._close(trace, Closed.EVICTED, trace.last)
-                dropped += self.release(trace, again=True)
+                self._take_out(trace)
+                dropped += trace.receipts
         return dropped
 
     def close_oldest(self, count: int) -> None:
@@ -260,16 +261,23 @@ class TraceAssembler:
         return (ends, Closed.MAX_AGE) if ends < trace.last + quiet else (trace.last + quiet, why)
 
     def _close(self, trace: Assembled, why: Closed, now: float) -> Assembled:
-        """Take a trace out of the tables. One that nothing came for keeps its first reason."""
-        waited = self._parked.pop(trace.trace_id, None) is not None
-        self._open.pop(trace.trace_id, None)
-        self._held_bytes -= trace.size
-        trace.scheduled = math.inf
+        """Send a trace on its way. One that nothing came for keeps its first reason."""
+        waited = self._take_out(trace)
+        for receipt in trace.receipts:
+            receipt.use()
         trace.closed = trace.closed if waited and trace.closed is not None else why
         trace.final = waited or (trace.wait_until is not None and now >= trace.wait_until)
         self._leaving[trace.trace_id] = trace
         self._remember(trace.trace_id, now)
         return trace
+
+    def _take_out(self, trace: Assembled) -> bool:
+        """Take a trace out of the tables; whether it was parked."""
+        waited = self._parked.pop(trace.trace_id, None) is not None
+        self._open.pop(trace.trace_id, None)
+        self._held_bytes -= trace.size
+        trace.scheduled = math.inf
+        return waited
 
     def _remember(self, trace_id: bytes, now: float) -> None:
         self._closed[trace_id] = now

@@ -11,53 +11,95 @@ from dataclasses import dataclass, field
 
 from otel_ctxscore.core.receipts import Outcome, Receipt
 
+TRIES = 5
+"""A record that failed so often is done with: to read it once more would hold up all that come after it."""
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, eq=False)
 class PartitionLedger:
     """Offsets handed out under one assignment of a partition, and what became of them.
 
     `position` is the first offset of the assignment; all below it is done with. Offsets up to and including
     `watermark` were handed out before, perhaps by a process that died: what is read again there may be a repeat.
+    `given_up` counts the records that failed `TRIES` times.
     """
 
     position: int
     watermark: int = -1
+    given_up: int = 0
+    _reserved: int = -1
+    _used: int = -1
     _open: dict[int, float] = field(default_factory=dict)
     _lowest: list[int] = field(default_factory=list)
     _failed: set[int] = field(default_factory=set)
-    _settled_above: set[int] = field(default_factory=set)
+    _returned: set[int] = field(default_factory=set)
+    _failures: dict[int, int] = field(default_factory=dict)
+    _done_above: set[int] = field(default_factory=set)
     _next: int = field(init=False)
 
     def __post_init__(self) -> None:
         self._next = self.position
 
-    def take(self, offset: int, now: float) -> Receipt | None:
-        """A receipt for the record at `offset`, read at `now`; None where the record is done with already (it was
-        read again because an older one failed). Offsets come in ascending order but for such a rewind."""
-        done = offset < self.position or offset in self._settled_above
-        if done or (offset in self._open and offset not in self._failed):
-            return None
+    # ---- handing out --------------------------------------------------------------------------------------------
+
+    def reserve(self, offset: int) -> None:
+        """Records up to this offset are about to be handed out: `high` is to be written down before they are."""
+        self._reserved = max(self._reserved, offset)
+
+    def wants(self, offset: int) -> bool:
+        """Whether the record is to be handed out: it is neither done with nor under way. (It can be read again for
+        the sake of an older one that failed.)"""
+        if offset < self.position or offset in self._done_above:
+            return False
+        return offset not in self._open or offset in self._failed or offset in self._returned
+
+    def take(self, offset: int, now: float) -> Receipt:
+        """The receipt of a wanted record that is handed out at `now`. Offsets ascend but for what failed."""
         self._failed.discard(offset)
+        self._returned.discard(offset)
         if offset not in self._open:
             heapq.heappush(self._lowest, offset)
         self._open[offset] = now
         self._next = max(self._next, offset + 1)
-        return Receipt(lambda outcome: self._settle(offset, outcome), owner=self)
+        return Receipt(lambda outcome: self._settle(offset, outcome), owner=self, used=lambda: self._use(offset))
+
+    def put_back(self, offset: int) -> None:
+        """The record was not taken after all: whoever has it keeps it and asks again. Its receipt is not settled."""
+        self._returned.add(offset)
 
     def pass_over(self, offset: int) -> None:
-        """The record at `offset` holds nothing: it is done with as soon as it is read."""
+        """A wanted record holds nothing for us: it is done with as soon as it is read, and as often as it is."""
         self._next = max(self._next, offset + 1)
+        if offset in self._open:
+            self._close(offset)
 
     def redelivers(self, offset: int) -> bool:
         """Whether this record was handed out before."""
         return offset <= self.watermark
 
+    # ---- settling -----------------------------------------------------------------------------------------------
+
     def _settle(self, offset: int, outcome: Outcome) -> None:
-        if outcome is Outcome.FAILED:
-            self._failed.add(offset)
+        if outcome is Outcome.DONE:
+            self._close(offset)
             return
+        self._failures[offset] = self._failures.get(offset, 0) + 1
+        if self._failures[offset] < TRIES:
+            self._failed.add(offset)
+        else:
+            self.given_up += 1
+            self._close(offset)
+
+    def _close(self, offset: int) -> None:
         self._open.pop(offset, None)
-        self._settled_above.add(offset)
+        self._failed.discard(offset)
+        self._failures.pop(offset, None)
+        self._done_above.add(offset)
+
+    def _use(self, offset: int) -> None:
+        self._used = max(self._used, offset)
+
+    # ---- what to write down -------------------------------------------------------------------------------------
 
     @property
     def committable(self) -> int:
@@ -66,28 +108,29 @@ class PartitionLedger:
             heapq.heappop(self._lowest)
         floor = self._lowest[0] if self._lowest else self._next
         if floor > self.position:
-            self._settled_above = {offset for offset in self._settled_above if offset >= floor}
+            self._done_above = {offset for offset in self._done_above if offset >= floor}
             self.position = floor
         return floor
 
     @property
     def high(self) -> int:
-        """The highest offset handed out, by this assignment or an earlier one."""
-        return max(self.watermark, self._next - 1)
+        """The highest offset that this assignment, or an earlier one, may have handed out."""
+        return max(self.watermark, self._reserved, self._next - 1)
+
+    @property
+    def used(self) -> int:
+        """The highest offset of which something went down the line, now or earlier. What stands above it and was
+        only held can be delivered elsewhere as new, once it is dropped here."""
+        return max(self.watermark, self._used)
 
     def rewind(self) -> int | None:
-        """The lowest offset that failed, from where to read again; None where none did. What failed from there on
-        was handed out: it is a repeat from now on."""
+        """The lowest offset that failed, from where to read again; None where none did. What was handed out from
+        there on is a repeat from now on."""
         if not self._failed:
             return None
         self.watermark = max(self.watermark, self._next - 1)
         return min(self._failed)
 
     def oldest(self) -> float | None:
-        """When the oldest record that is open was read."""
+        """When the oldest record that is open was handed out."""
         return self._open[self.committable] if self._open else None
-
-    @property
-    def open_offsets(self) -> int:
-        """Records that are not done with."""
-        return len(self._open)

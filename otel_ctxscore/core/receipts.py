@@ -25,13 +25,20 @@ class Receipt:
 
     The receipt is born with one hold, the source's own, which the source settles after it has handed the
     delivery over. Without that hold a trace that finishes at once would settle a delivery that is still being
-    taken in. `owner` stands for what the delivery came from, such as one assignment of a partition.
+    taken in. `owner` stands for what the delivery came from, such as one assignment of a partition. `used` is called
+    when something of the delivery goes down the line, from where on it may reach a sink.
     """
 
-    __slots__ = ("_holds", "_settled", "_worst", "owner")
+    __slots__ = ("_holds", "_settled", "_used", "_worst", "owner")
 
-    def __init__(self, settled: Callable[[Outcome], None] | None = None, owner: object = None) -> None:
+    def __init__(
+        self,
+        settled: Callable[[Outcome], None] | None = None,
+        owner: object = None,
+        used: Callable[[], None] | None = None,
+    ) -> None:
         self._settled = settled
+        self._used = used
         self.owner = owner
         self._holds = 1
         self._worst = Outcome.DONE
@@ -46,6 +53,11 @@ class Receipt:
         if not self._holds:
             raise RuntimeError("a settled receipt cannot be held")
         self._holds += 1
+
+    def use(self) -> None:
+        """Tell the source that what it delivered goes down the line: delivered again, it may make a repeat."""
+        if self._used is not None:
+            self._used()
 
     def settle(self, outcome: Outcome = Outcome.DONE) -> None:
         """Give up one hold. Raises RuntimeError when none is left, for then something was settled twice."""

@@ -200,6 +200,16 @@ OLDEST_WAITING = Metric(
     "oldest_waiting_seconds", "gauge", "Age of the oldest run that waits for judge or sink", unit="seconds"
 )
 KAFKA_LAG = Metric("kafka_lag_records", "gauge", "Records behind the end of the assigned partitions", unit="records")
+KAFKA_PARTITIONS = Metric("kafka_assigned_partitions", "gauge", "Partitions that this replica reads")
+OLDEST_UNCOMMITTED = Metric(
+    "kafka_oldest_uncommitted_seconds",
+    "gauge",
+    "Age of the oldest record that is read and not done with; capped by `max_uncommitted_age`",
+    unit="seconds",
+)
+SPLIT_TRACES = Metric(
+    "split_traces_total", "counter", "Traces whose spans came on several partitions: replicas see a part of them"
+)
 SINCE_POLL = Metric("seconds_since_poll", "gauge", "Time since the consumer last read")
 EVALUATIONS = Metric(
     "evaluations_total", "counter", "Evaluations by what became of them at a sink", (SINK, SINK_RESULT)

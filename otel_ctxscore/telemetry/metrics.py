@@ -220,6 +220,10 @@ class Metrics:
         if not judged_by.cached:
             self._families.of(c.JUDGE_DURATION, tier, model).observe(judged_by.seconds)
 
+    def split_traces(self, n: int) -> None:
+        """Spans of `n` more traces came on several partitions."""
+        self._families.of(c.SPLIT_TRACES).inc(n)
+
     def sink(self, name: str, result: str) -> None:
         """An evaluation is `ok`, `failed` or `dropped` at a sink."""
         self._families.of(c.EVALUATIONS, name, result).inc()

@@ -6,9 +6,10 @@ import importlib
 import inspect
 import ssl
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from aiokafka import AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
 
 from otel_ctxscore.config import secret
@@ -48,6 +49,17 @@ def connection(brokers: list[str], security: KafkaSecurity) -> dict[str, Any]:
     if security.protocol.startswith("SASL"):
         chosen |= _sasl(security)
     return chosen
+
+
+async def started(connection: Mapping[str, Any], **options: Any) -> AIOKafkaProducer:
+    """A producer that writes each record once, unless it dies in between. Raises KafkaError where no broker answers."""
+    producer = AIOKafkaProducer(**connection, acks="all", enable_idempotence=True, **options)
+    try:
+        await producer.start()
+    except BaseException:
+        await producer.stop()
+        raise
+    return producer
 
 
 def _tls(security: KafkaSecurity) -> ssl.SSLContext:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from aiokafka import AIOKafkaProducer
 
+from otel_ctxscore.config import model as cfg
+from otel_ctxscore.io.kafka.client import started
 from otel_ctxscore.io.kafka.records import Headers
 
 PREFIX = "ctxscore."
+MAX_BYTES = 1 << 30
+"""A letter is as large as the record it was: what the brokers took once is not refused here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +41,24 @@ class DeadLetters(Protocol):
     async def close(self) -> None: ...
 
 
+def dead_letters(chosen: cfg.DeadLetter | None, connection: Mapping[str, Any]) -> DeadLetters | None:
+    """Where the configuration has them go; None where nowhere."""
+    if chosen is None:
+        return None
+    return DeadLetterFile(chosen.file) if chosen.file else DeadLetterTopic(chosen.topic or "", connection)
+
+
 class DeadLetterTopic:
     """A topic: the record as it was, with `ctxscore.topic`, `.partition`, `.offset` and `.error` as further headers."""
 
-    def __init__(self, topic: str, connection: dict[str, Any]) -> None:
+    def __init__(self, topic: str, connection: Mapping[str, Any]) -> None:
         self._topic = topic
         self._connection = connection
         self._producer: AIOKafkaProducer | None = None
 
     async def put(self, letter: DeadLetter) -> None:
         if self._producer is None:
-            self._producer = AIOKafkaProducer(**self._connection, acks="all", max_request_size=1 << 30)
-            await self._producer.start()
+            self._producer = await started(self._connection, max_request_size=MAX_BYTES)
         added = [
             (f"{PREFIX}{name}", str(getattr(letter, name)).encode())
             for name in ("topic", "partition", "offset", "error")

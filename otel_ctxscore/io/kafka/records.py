@@ -5,34 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from otel_ctxscore.core.codec import Malformed, Taken, sniff, take_any, take_logs, unframed
+from otel_ctxscore.core.codec import Encoding, Taken, sniff, take_any, take_logs, take_traces, unframed
 from otel_ctxscore.core.model import KeptLog, KeptSpan, Origin, Resource, Scope
 
-ENCODINGS = {"otlp_proto": "proto", "otlp_json": "json"}
+ENCODINGS: dict[str, Encoding] = {"otlp_proto": "proto", "otlp_json": "json"}
 Headers = Sequence[tuple[str, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordReader:
-    """Reads the values of records. `encoding` is `auto`, `otlp_proto` or `otlp_json`; `headers_as_resource` names
-    the headers that become resource attributes `kafka.header.NAME`."""
+    """Reads the values of records.
+
+    `encoding` is `auto`, `otlp_proto` or `otlp_json`; `headers_as_resource` names the headers that become resource
+    attributes `kafka.header.NAME`. Records of `logs_topics` hold log records, those of all other topics spans; a
+    topic that stands in both lists holds either.
+    """
 
     encoding: str = "auto"
     headers_as_resource: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()
+    logs_topics: frozenset[str] = frozenset()
 
-    def read(self, value: bytes, headers: Headers, keeps: Callable[[bytes], bool], *, logs: bool) -> Taken:
-        """What the record holds. Raises Malformed: such a record goes to the dead letters."""
+    def read(self, topic: str, value: bytes | None, headers: Headers, keeps: Callable[[bytes], bool]) -> Taken:
+        """What the record holds; nothing where it is a tombstone. Raises Malformed: it belongs to the dead letters."""
+        if not value:
+            return Taken()
         body = unframed(value)
         encoding = ENCODINGS.get(self.encoding) or sniff(body)
-        if encoding not in ("proto", "json"):
-            raise Malformed(f"unknown encoding {encoding}")
-        taken = (take_logs if logs else take_any)(body, "json" if encoding == "json" else "proto", keeps)
+        taken = self._take(topic)(body, encoding, keeps)
         chosen = {
             f"kafka.header.{k}": v.decode("utf-8", "replace") for k, v in headers if k in self.headers_as_resource
         }
         if not chosen or not (taken.spans or taken.logs):
             return taken
         return _with_resource(taken, chosen)
+
+    def _take(self, topic: str) -> Callable[[bytes, Encoding, Callable[[bytes], bool]], Taken]:
+        if topic not in self.logs_topics:
+            return take_traces
+        return take_any if topic in self.topics else take_logs
 
 
 def _with_resource(taken: Taken, attributes: dict[str, str]) -> Taken:

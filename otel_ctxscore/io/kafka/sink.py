@@ -12,11 +12,14 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
 from otel_ctxscore.config import model as cfg
 from otel_ctxscore.core.model import Evaluation
-from otel_ctxscore.io.kafka.client import connection
+from otel_ctxscore.io.kafka.client import connection, started
 from otel_ctxscore.io.spans import evaluation_spans
 from otel_ctxscore.ports import SinkError
 
 log = logging.getLogger(__name__)
+
+MAX_BYTES = 64 << 20
+"""The brokers have a limit of their own; this one only lets theirs be the one that counts."""
 
 PAUSES = (0.5, 30.0)
 """Seconds between tries while the brokers do not take a record: from, and to at most."""
@@ -66,13 +69,7 @@ class KafkaSink:
     async def _started(self) -> AIOKafkaProducer:
         async with self._starting:
             if self._producer is None:
-                producer = AIOKafkaProducer(**self._connection, acks="all", enable_idempotence=False)
-                try:
-                    await producer.start()
-                except BaseException:
-                    await producer.stop()
-                    raise
-                self._producer = producer
+                self._producer = await started(self._connection, max_request_size=MAX_BYTES)
             return self._producer
 
     async def close(self) -> None:
