@@ -16,9 +16,8 @@ from otel_ctxscore.core.lines import Line, refused_line, to_jsonl
 from otel_ctxscore.core.model import Delivery, Evaluation, RagRun, Trace, TraceOutcome
 from otel_ctxscore.core.opening import open_trace
 from otel_ctxscore.core.sampling import Sampler
-from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.io.file import Report, read
-from otel_ctxscore.ports import AnyScorer, Judge
+from otel_ctxscore.judging import Judging
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -52,19 +51,19 @@ def _released(assembler: TraceAssembler) -> Callable[[Assembled], Trace]:
 
 
 async def score(
-    found: Iterable[Trace | RagRun], config: Config, judge: Judge, scorers: list[AnyScorer]
+    found: Iterable[Trace | RagRun], config: Config, judging: Judging
 ) -> AsyncIterator[tuple[Line, Evaluation | None]]:
     """A line for each run, and for each trace without one, in the order of the traces; with its evaluation."""
     sampler, extract = parts.sampler(config), parts.reader(config)
 
     async def lines(one: Trace | RagRun) -> list[tuple[Line, Evaluation | None]]:
         if isinstance(one, RagRun):
-            evaluations = [await evaluate(one, judge, scorers)]
+            evaluations = [await judging.evaluate(one)]
         else:
             extraction = await extract(one)
             if not extraction.runs:
                 return [(_without_run(one, extraction), None)]
-            evaluations = [await _evaluated(run, one, sampler, judge, scorers) for run in extraction.runs]
+            evaluations = [await _evaluated(run, one, sampler, judging) for run in extraction.runs]
         return [(to_jsonl(evaluation), evaluation) for evaluation in evaluations]
 
     async for group in in_order(lines, found, AT_ONCE):
@@ -76,11 +75,11 @@ def _without_run(trace: Trace, extraction: Extraction) -> Line:
     return refused_line(trace.trace_id.hex(), extraction.outcome or TraceOutcome.NOT_RAG, extraction.reason)
 
 
-async def _evaluated(run: RagRun, trace: Trace, sampler: Sampler, judge: Judge, scorers: list[AnyScorer]) -> Evaluation:
+async def _evaluated(run: RagRun, trace: Trace, sampler: Sampler, judging: Judging) -> Evaluation:
     admitted = sampler.admitted(run, trace.trace_id)
     if admitted is None:
         return Evaluation(run, None, (), TraceOutcome.NOT_SAMPLED)
-    return await evaluate(admitted, judge, scorers)
+    return await judging.evaluate(admitted)
 
 
 async def in_order(work: Callable[[T], Awaitable[U]], found: Iterable[T], at_once: int) -> AsyncIterator[U]:

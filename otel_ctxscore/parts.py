@@ -9,16 +9,23 @@ from typing import Any
 from otel_ctxscore import config as configuration
 from otel_ctxscore.config import Config
 from otel_ctxscore.config import model as cfg
-from otel_ctxscore.core.assembly import Limits
+from otel_ctxscore.core import assembly
+from otel_ctxscore.core.budget import Budget, Limits
 from otel_ctxscore.core.conventions import Extraction, Mapping, Options, extract
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import JudgedBy, RagRun, Reason, Retrieval, Trace
 from otel_ctxscore.core.sampling import Match, Rule, Sampler
 from otel_ctxscore.evaluation import on
+from otel_ctxscore.judges.cache import VerdictCache
+from otel_ctxscore.judges.cascade import AUTO_BAND, CascadeJudge
+from otel_ctxscore.judges.drawing import TwoJudges
 from otel_ctxscore.judges.local import LocalJudge
+from otel_ctxscore.judges.prices import Price, price
+from otel_ctxscore.judges.sampled import SampledJudge
 from otel_ctxscore.ports import AnyScorer, Judge, plugins
 from otel_ctxscore.scorers.context_precision import ContextPrecision
 from otel_ctxscore.scorers.context_relevance import ContextRelevance, Penalties
+from otel_ctxscore.scorers.rubric import Rubric
 
 
 def sampler(config: Config) -> Sampler:
@@ -27,9 +34,9 @@ def sampler(config: Config) -> Sampler:
     return Sampler(config.sampling.rate, rules, config.sampling.salt)
 
 
-def limits(config: Config) -> Limits:
+def limits(config: Config) -> assembly.Limits:
     """The limits of `assembly`."""
-    return Limits(**dict(config.assembly))
+    return assembly.Limits(**dict(config.assembly))
 
 
 def options(config: Config) -> Options:
@@ -63,26 +70,45 @@ def reader(config: Config) -> Callable[[Trace], Awaitable[Extraction]]:
     return read
 
 
-def judge(config: Config) -> Judge:
-    """The judge of `judge`. Only an LLM judge loads litellm."""
+def judge(config: Config, cache: VerdictCache | None = None) -> Judge | TwoJudges:
+    """The judge of `judge`, or the two of `sampled` and `cascade`. Only an LLM judge loads litellm; `cache` keeps its
+    verdicts."""
     section = config.judge
     if isinstance(section, cfg.LocalJudge):
-        return LocalJudge(derive_levels=section.derive_levels, calibration=section.calibration)
+        return _local_judge(section)
     if isinstance(section, cfg.LlmJudge):
-        return _llm_judge(section)
+        return _llm_judge(section, cache)
+    if isinstance(section, cfg.SampledJudge):
+        local = _local_judge(section.local, derive_levels=True)
+        llm, salt = _llm_judge(section.llm, cache), config.sampling.salt
+        return SampledJudge(local, llm, rate=section.rate, floor=section.floor, salt=salt)
+    if isinstance(section, cfg.CascadeJudge):
+        local, llm = _local_judge(section.local), _llm_judge(section.llm, cache)
+        band = AUTO_BAND if section.band == "auto" else section.band
+        return CascadeJudge(local, llm, band=band, rate=section.rate, salt=config.sampling.salt)
     if isinstance(section, cfg.CustomJudge):
         return _custom_judge(section)
     raise ConfigError(f"judge.type: {section.type}: not built yet")
 
 
-def _llm_judge(section: cfg.LlmJudge) -> Judge:
+def published(judge: Judge | TwoJudges) -> Judge:
+    """The judge whose scores are published."""
+    return judge.llm if isinstance(judge, TwoJudges) else judge
+
+
+def _local_judge(section: cfg.LocalJudge, *, derive_levels: bool = False) -> LocalJudge:
+    """`derive_levels`: a judge that screens derives levels too, for what they let expect of relevance."""
+    return LocalJudge(derive_levels=section.derive_levels or derive_levels, calibration=section.calibration)
+
+
+def _llm_judge(section: cfg.LlmJudge, cache: VerdictCache | None) -> Judge:
     from otel_ctxscore.litellm_judge import LiteLLMJudge
 
     chosen = {name: value for name, value in section if name not in ("type", "model", "api_key", "prices")}
     prices = {model: dict(price) for model, price in section.prices.items()}
     local = LocalJudge() if section.on_outage == "local" else None
     key = configuration.secret(section.api_key)
-    return LiteLLMJudge(section.model, api_key=key, prices=prices, local=local, **chosen)
+    return LiteLLMJudge(section.model, api_key=key, prices=prices, local=local, cache=cache, **chosen)
 
 
 def _custom_judge(section: cfg.CustomJudge) -> Judge:
@@ -109,7 +135,8 @@ def load(code: str, path: str) -> Callable[..., Any]:
 def scorers(config: Config, judge: Judge) -> tuple[list[AnyScorer], list[AnyScorer]]:
     """The configured scorers: those that are on and those that are off for want of a judge that fills their needs."""
     section = config.scorers
-    wanted: list[AnyScorer] = [make(**options) for make, options in plugins("scorers").items() if callable(make)]
+    wanted: list[AnyScorer] = [Rubric.load(name, quote=config.content.emit) for name in section.rubrics]
+    wanted += [make() for make in plugins("scorers").values()]
     if section.context_relevance is not None:
         penalties = Penalties(**dict(section.context_relevance.penalties))
         derived = isinstance(config.judge, cfg.LocalJudge) and config.judge.derive_levels
@@ -127,3 +154,17 @@ def version_under(scorer: AnyScorer, judge: Judge) -> str:
         RagRun(None, [Retrieval([])]), Reason.NO_QUERY, JudgedBy(judge.tier, judge.model, judge.version)
     )
     return unscored[0].version
+
+
+def budget(config: Config) -> Budget:
+    """The budget of `budget`. Raises ConfigError where a price is needed and not known."""
+    section = config.budget
+    llm = config.judge if isinstance(config.judge, cfg.LlmJudge) else getattr(config.judge, "llm", None)
+    if section.usd_per_day is not None and isinstance(llm, cfg.LlmJudge):
+        own = {name: Price(**dict(rates)) for name, rates in llm.prices.items()}
+        unknown = [model for model in (llm.model, *llm.fallbacks) if price(model, own) is None]
+        if unknown:
+            raise ConfigError(f"budget.usd_per_day: no price is known of {', '.join(unknown)}; set judge.prices")
+    return Budget(
+        Limits(section.runs_per_minute, section.tokens_per_day, section.usd_per_day), fraction=1 / section.replicas
+    )

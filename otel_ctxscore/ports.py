@@ -132,6 +132,14 @@ class Scorer(Protocol):
 
 
 @runtime_checkable
+class CountsInFlight(Protocol):
+    """A judge that has calls under way."""
+
+    @property
+    def in_flight(self) -> int: ...
+
+
+@runtime_checkable
 class HasRelatives(Protocol):
     """A scorer with others that come with it, from the same judgement. They take no part in outcome or alarms."""
 

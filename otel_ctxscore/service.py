@@ -6,31 +6,40 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
 
+from otel_ctxscore import config as configuration
 from otel_ctxscore import parts
 from otel_ctxscore.config import Config
 from otel_ctxscore.core.assembly import TraceAssembler
 from otel_ctxscore.core.codec import fuller
+from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import Evaluation, RagRun
 from otel_ctxscore.evaluation import evaluate, with_relatives
 from otel_ctxscore.io.jsonl import JsonlSink
 from otel_ctxscore.io.otlp_grpc import OtlpGrpc
 from otel_ctxscore.io.otlp_http import OtlpHttp
 from otel_ctxscore.io.otlp_sink import OtlpSink
-from otel_ctxscore.io.state import Kept, opened
+from otel_ctxscore.io.state import Kept, StoredVerdicts, opened
 from otel_ctxscore.io.webhook import WebhookSink
-from otel_ctxscore.monitoring import Monitor, Pace
+from otel_ctxscore.judges.drawing import TwoJudges
+from otel_ctxscore.judging import Judging
+from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Monitor, Pace, Series
 from otel_ctxscore.pipeline import Pipeline
-from otel_ctxscore.ports import Judge, Sink, Source
+from otel_ctxscore.ports import CountsInFlight, Judge, Sink, Source
 from otel_ctxscore.telemetry import Evaluator, Metrics, catalogue
-from otel_ctxscore.web import AdminServer, Snapshot, SourceStatus
+from otel_ctxscore.web import AdminServer, Reloaded, Snapshot, SourceStatus
 from otel_ctxscore.web.standings import Standings
 
 log = logging.getLogger(__name__)
 
+RELOADED = ("targets", "sampling", "budget")
+"""Sections that are read again while the service runs."""
 LEFT_FOR_SINKS, LEFT_FOR_SOURCES = 0.3, 0.1
 """Shares of the grace period that are kept for sending what is judged, and for committing and closing."""
 
@@ -47,25 +56,32 @@ class State(StrEnum):
 class Service:
     """All parts of one process. `run` lives until `stop` is called; the parts are public for tests and the page."""
 
-    def __init__(self, config: Config, *, pace: Pace | None = None) -> None:
-        """`pace` lets the alarm's clock go faster, for a demonstration."""
+    def __init__(self, config: Config, *, file: Path | None = None, pace: Pace | None = None) -> None:
+        """`file` is where the configuration was read and is read again. `pace` lets the alarm's clock go faster, for
+        a demonstration."""
         self.config = config
+        self._file = file
         self.state = State.STARTING
         self._stop = asyncio.Event()
         self._fresh: Judge | None = None
-        self.judge = parts.judge(config)
+        self.database = opened(config.state.path, max_size=config.state.max_size, max_age=config.state.max_age)
+        self._kept = Kept(self.database)
+        judges = parts.judge(config, StoredVerdicts(self.database))
+        self.judge = parts.published(judges)
         self.scorers, self.off = parts.scorers(config, self.judge)
-        self.standings = Standings([scorer.name for scorer in self.scorers])
+        self.budget = parts.budget(config)
+        self.judging = Judging(judges, self.scorers, self.budget, salt=config.sampling.salt)
+        self._stages = ("screened", "judged") if isinstance(judges, TwoJudges) else ("judged",)
+        self.standings = Standings()
         self.metrics = Metrics(
             [scorer.name for scorer in with_relatives(self.scorers)],
             max_values=config.metrics.max_values,
             targets=config.targets,
         )
-        self.database = opened(config.state.path, max_size=config.state.max_size, max_age=config.state.max_age)
         self.monitor = Monitor(
             config,
             self.metrics,
-            Kept(self.database),
+            self._kept,
             self._judge_anchor,
             [scorer.name for scorer in self.scorers],
             pace=pace,
@@ -86,13 +102,15 @@ class Service:
         self._declare()
 
     async def _evaluate(self, run: RagRun) -> Evaluation:
-        evaluation = await evaluate(run, self.judge, self.scorers)
+        evaluation = await self.judging.evaluate(run)
         self.standings.add(evaluation)
+        if self.budget.limits.by_day and evaluation.judged_by is not None:
+            self._kept.put("budget", "today", self.budget.as_dict())
         return evaluation
 
     async def _judge_anchor(self, run: RagRun) -> Evaluation:
         """Judge an anchor anew, by a judge of its own that knows no verdict from before."""
-        self._fresh = self._fresh or parts.judge(self.config)
+        self._fresh = self._fresh or parts.published(parts.judge(self.config))
         evaluation = await evaluate(run, self._fresh, self.scorers)
         if evaluation.judged_by is not None:
             self.metrics.judge_call(evaluation.judged_by, None if evaluation.judgement else evaluation.reason)
@@ -105,13 +123,24 @@ class Service:
         for scorer in with_relatives(self.scorers):
             version = parts.version_under(scorer, judge)
             self.metrics.declare_evaluator(
-                Evaluator(scorer.name, version, judge.tier, judge.model, scorer.definition, stages=("judged",))
+                Evaluator(scorer.name, version, judge.tier, judge.model, scorer.definition, stages=self._stages)
             )
         for sink in self.sinks:
             self.metrics.declare_sink(sink.name)
         self.metrics.watch(catalogue.OPEN_TRACES, lambda: self.pipeline.assembler.open_traces)
         self.metrics.watch(catalogue.OPEN_BYTES, lambda: self.pipeline.assembler.open_bytes)
         self.metrics.watch(catalogue.OLDEST_WAITING, self.pipeline.oldest_waiting_seconds)
+        if isinstance(judge, CountsInFlight):
+            self.metrics.watch(catalogue.JUDGE_IN_FLIGHT, lambda: judge.in_flight, judge.tier, judge.model)
+        self._declare_budget()
+
+    def _declare_budget(self) -> None:
+        windows: tuple[Literal["minute", "day"], ...] = ("minute", "day")
+        for window in windows:
+            if self.budget.used_ratio(window) is not None:
+                self.metrics.watch(catalogue.BUDGET_USED, partial(self.budget.used_ratio, window), window)
+        if self.budget.limits.by_day:
+            self.metrics.watch(catalogue.BUDGET_OPEN, lambda: 0.0 if self.budget.blown else 1.0, "day")
 
     def stop(self) -> None:
         """Ask `run` to drain and end."""
@@ -125,6 +154,7 @@ class Service:
         monitoring = asyncio.create_task(self.monitor.run(), name="monitoring")
         try:
             await self.monitor.restore()
+            self.budget.restore(time.time(), (await self._kept.all("budget")).get("today", {}))
             for source in self.sources:
                 await source.start(self.pipeline)
             self.state = State.READY
@@ -201,9 +231,47 @@ class Service:
             traces=total(catalogue.TRACES, "outcome"),
             unscored=total(catalogue.UNSCORED, "reason"),
             evaluations=total(catalogue.EVALUATIONS, "result"),
-            standings=self.standings.rows(),
+            standings=self.standings.rows(self.monitor.status),
+            alarms=[record for record in self.alarms() if record.is_up],
             off=[scorer.name for scorer in self.off],
         )
+
+    def alarms(self) -> Sequence[AlarmRecord]:
+        """The alarms that are kept, the latest first."""
+        return self.monitor.alarms.records()
+
+    def alarm_statuses(self) -> Sequence[tuple[Series, AlarmStatus]]:
+        """The alarm of each series as it stands."""
+        return self.monitor.statuses()
+
+    def acknowledge(self, known: str, by: str) -> AlarmRecord | None:
+        """A person took note of an alarm; None where there is no such alarm."""
+        return self.monitor.acknowledge(known, by)
+
+    def reload(self) -> Reloaded:
+        """Read targets, sampling rules and budgets again. Raises ConfigError, and has changed nothing then."""
+        try:
+            new = self._read_again()
+        except ConfigError as error:
+            log.error("reload: nothing has changed: %s", "; ".join(error.lines))
+            raise
+        changed = [name for name in Config.model_fields if getattr(new, name) != getattr(self.config, name)]
+        done = Reloaded(
+            [name for name in changed if name in RELOADED], [name for name in changed if name not in RELOADED]
+        )
+        self.config = self.config.model_copy(update={name: getattr(new, name) for name in done.applied})
+        self.pipeline.sampler = parts.sampler(self.config)
+        self.metrics.retarget(self.config.targets)
+        self.monitor.apply(self.config)
+        log.info("reload: %s", ", ".join(done.applied) or "nothing that can be applied has changed")
+        if done.needs_restart:
+            log.warning("reload: changed, but only a restart applies it: %s", ", ".join(done.needs_restart))
+        return done
+
+    def _read_again(self) -> Config:
+        if self._file is None:
+            raise ConfigError("the service was started without a configuration file")
+        return configuration.load(self._file)
 
     def _source_status(self, source: Source) -> SourceStatus:
         spans = self.metrics.total(catalogue.SPANS, "result", source=source.name)

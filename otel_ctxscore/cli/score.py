@@ -23,6 +23,7 @@ from otel_ctxscore.core.lines import Line
 from otel_ctxscore.core.model import Evaluation, RagRun, Score, Trace
 from otel_ctxscore.evaluation import with_relatives
 from otel_ctxscore.io.file import InputError, Report
+from otel_ctxscore.judging import Judging
 from otel_ctxscore.ports import AnyScorer, ConfigError
 
 SHORT = 60
@@ -50,16 +51,18 @@ def command(files: tuple[str, ...], form: str, path: Path | None) -> None:
 
 
 async def _score(files: tuple[str, ...], form: str, config: configuration.Config, report: Report) -> None:
-    judge = parts.judge(config)
+    judges = parts.judge(config)
+    judge = parts.published(judges)
     scorers, off = parts.scorers(config, judge)
     if not scorers:
         raise ConfigError("no scorer is on: the judge fills what none of them needs")
     for scorer in off:
         print(f"{scorer.name} is off: the {judge.tier} judge does not fill what it needs", file=sys.stderr)
     found = _with_progress(batch.traces(files, parts.sampler(config).keeps, report, config))
+    judging = Judging(judges, scorers, parts.budget(config), salt=config.sampling.salt)
     totals = Totals.of(scorers)
     rows: list[tuple[Line, Evaluation | None]] = []
-    async for line, evaluation in batch.score(found, config, judge, scorers):
+    async for line, evaluation in batch.score(found, config, judging):
         totals.add(evaluation)
         if form == "jsonl":
             click.echo(json.dumps(line, ensure_ascii=False))

@@ -18,12 +18,8 @@ from otel_ctxscore.core.errors import ConfigError
 
 NOT_BUILT: frozenset[str] = frozenset(
     {
-        "budget",
         "extraction.extractor",
-        "judge.type=sampled",
-        "judge.type=cascade",
         "judge.type=cross_encoder",
-        "scorers.rubrics",
     }
 )
 """Keys that are declared but have no effect yet. They are refused rather than ignored."""

@@ -7,6 +7,7 @@ is reserved before a call and settled after it, and a day that is spent is close
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -19,6 +20,8 @@ FORGETS = 200.0
 """Judged runs over which the mean cost of a run is taken."""
 BURST = 5.0
 """Minutes' worth of runs that may be spent at once after a quiet time."""
+LEAST = 0.5
+"""Part of a minute's allowance that the next minute has at least, whatever was spent before."""
 Kind = Literal["tokens", "usd"]
 
 
@@ -71,11 +74,14 @@ class Budget:
         self._seen += wanted
 
     def reserve(self, now: float) -> bool:
-        """Set aside what a call is expected to cost; False, and nothing set aside, where the day cannot bear it."""
+        """Set aside what a call is expected to cost; False, and nothing set aside, where the day cannot bear it or the
+        minute has had many times its part."""
         self.share(now)
         part = {kind: limit * self.fraction for kind, limit in self.limits.by_day.items()}
         if any(self.used(kind) + self._each.get(kind, 0.0) > limit for kind, limit in part.items()):
             self._blown = True
+            return False
+        if self._judged >= BURST * (self.limits.runs_per_minute or math.inf) * self.fraction:
             return False
         self._judged += 1
         for kind in part:
@@ -109,15 +115,17 @@ class Budget:
         """Whether the fuse has blown: the rest of the day is not judged, and its means are truncated."""
         return self._blown or self._share == 0
 
-    def spent_today(self) -> dict[Kind, float]:
-        """What to keep over a restart."""
-        return dict(self._spent)
+    def as_dict(self) -> dict[str, object]:
+        """What to keep over a restart: the day (since the Unix epoch) and what was spent on it."""
+        return {"day": self._day, "spent": dict(self._spent)}
 
-    def restore(self, now: float, spent: Mapping[Kind, float]) -> None:
-        """Go on with what was spent earlier on the day of `now`."""
+    def restore(self, now: float, kept: Mapping[str, object]) -> None:
+        """Go on with what `as_dict` gave earlier, where that was on the day of `now`."""
         self._turn(int(now // MINUTE))
-        self._spent = dict(spent)
-        self._share = self._next_share()
+        spent = kept.get("spent")
+        if kept.get("day") == self._day and isinstance(spent, dict):
+            self._spent = {kind: float(spent.get(kind, 0.0)) for kind in self.limits.by_day}
+            self._share = self._next_share()
 
     def _turn(self, minute: int) -> None:
         """Begin a minute: its share comes from what was seen up to now."""
@@ -138,8 +146,9 @@ class Budget:
         if self._minute is None:
             return allowance
         skipped = max(0, minute - self._minute - 1)
-        left = refilled(self._left, allowance, self._judged, burst=BURST)
-        return min(left + skipped * allowance, BURST * allowance)
+        left = refilled(self._left, allowance, self._judged, burst=BURST) + skipped * allowance
+        # A minute that nobody foresaw is forgiven in part: one without a chance for any run would bias the mean.
+        return min(max(left, LEAST * allowance), BURST * allowance)
 
     def _runs_share(self) -> float:
         if self.limits.runs_per_minute is None:

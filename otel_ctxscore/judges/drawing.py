@@ -20,7 +20,7 @@ from otel_ctxscore.ports import Judge
 class Drawn:
     """What was decided of a run. `screened` is the local judgement, there for every run.
 
-    `probability` is that of being judged by the LLM, budget included. `judge` is the LLM judge to ask, None where
+    `probability` is that of being judged by the LLM, budget included; `wanted` is it without the budget. `judge` is the LLM judge to ask, None where
     the run was not drawn; `over_budget` where it would have been drawn but for the budget.
     """
 
@@ -28,6 +28,7 @@ class Drawn:
     probability: float
     judge: Judge | None
     over_budget: bool = False
+    wanted: float = 1.0
 
 
 class TwoJudges(ABC):
@@ -49,7 +50,7 @@ class TwoJudges(ABC):
         wanted = self.probability(screened)
         allowed = wanted * share
         place = uniform(_identity(run), self._seed)
-        return Drawn(screened, allowed, self.llm if place < allowed else None, allowed <= place < wanted)
+        return Drawn(screened, allowed, self.llm if place < allowed else None, allowed <= place < wanted, wanted)
 
 
 def _identity(run: RagRun) -> bytes:

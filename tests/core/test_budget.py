@@ -79,11 +79,18 @@ def test_replicas_share_the_limits() -> None:
     assert not budget.reserve(0.0)
 
 
-def test_a_restart_goes_on_with_what_was_spent() -> None:
-    budget = Budget(Limits(tokens_per_day=1000))
-    budget.restore(100.0, {"tokens": 1000})
-    assert budget.share(101.0) == 0
-    assert Budget(Limits(tokens_per_day=1000)).share(101.0) == 1
+def test_a_restart_goes_on_with_what_was_spent_that_day() -> None:
+    first = Budget(Limits(tokens_per_day=1000))
+    first.reserve(100.0)
+    first.settle({"tokens": 1000})
+    for now, share in ((200.0, 0), (100.0 + 24 * HOUR, 1)):
+        budget = Budget(Limits(tokens_per_day=1000))
+        budget.restore(now, first.as_dict())
+        assert budget.share(now) == share
+    for kept in ({}, {"day": 0, "spent": None}):
+        lost = Budget(Limits(tokens_per_day=1000))
+        lost.restore(200.0, kept)
+        assert lost.share(200.0) == 1
 
 
 @given(

@@ -33,7 +33,6 @@ Parameters = Sequence[object]
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS verdicts (key TEXT PRIMARY KEY, at REAL NOT NULL, judgement TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS verdicts_at ON verdicts (at);
-CREATE TABLE IF NOT EXISTS spent (day TEXT NOT NULL, kind TEXT NOT NULL, amount REAL NOT NULL, PRIMARY KEY (day, kind));
 CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, at REAL NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;
 """
 AGED = ("verdicts",)
