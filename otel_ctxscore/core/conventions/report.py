@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from otel_ctxscore.core.conventions.contexts import Candidate
+from otel_ctxscore.core.conventions.contexts import MAX_CANDIDATES, Candidate
 from otel_ctxscore.core.conventions.dialects import CATALOGUE
+from otel_ctxscore.core.conventions.document_lists import shaped_lists_in
 from otel_ctxscore.core.conventions.mapping import Mapping
+from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.parts import Read
 from otel_ctxscore.core.conventions.reading import Seen
 from otel_ctxscore.core.conventions.result import Considered, Options, SpanRead
@@ -30,6 +33,8 @@ HINTS = {
     Reason.REDACTED: "the sender hides content (OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS or a processor)",
     Reason.NO_CONTENT: "switch on the content of the instrumentation that retrieves, or declare a mapping",
 }
+MAX_UNKNOWN, LONGEST_UNKNOWN = 20, 64 * 1024
+"""Attributes of a trace without a run that are looked at, and their length: most traces are none of ours."""
 UNRANKED = "the contexts stand joined in a prompt: set extraction.prompt_separator to part them"
 
 
@@ -43,9 +48,25 @@ def considered_in(
             Considered(span.span_id.hex(), "span of an evaluator", "evaluations are not read")
             for span in seen.evaluators
         ),
+        *(() if any(turn.sorted.kept for turn in turns) else _unknown(seen)),
         *(Considered("", f"mapping {m.name!r}", why) for m in mappings for why in _unmatched(m, seen)),
     ]
     return tuple(dict.fromkeys(found))
+
+
+def _unknown(seen: Seen) -> Iterator[Considered]:
+    """Attributes that look like documents on spans that no dialect reads, in a trace without a run."""
+    structures = (
+        (span, name, value)
+        for span in seen.tree.order
+        if seen.of(span.span_id).role is Role.OTHER
+        for name, value in sorted(span.attributes.items())
+        if isinstance(value, str) and value[:1] in ("[", "{") and len(value) <= LONGEST_UNKNOWN
+    )
+    for span, name, value in islice(structures, MAX_UNKNOWN):
+        if shaped_lists_in(Node(value, name)) is not None:
+            why = "no dialect knows this attribute, which looks like documents: declare a mapping (extraction.mappings)"
+            yield Considered(span.span_id.hex(), f"attribute {name!r}", why)
 
 
 def _unmatched(mapping: Mapping, seen: Seen) -> Iterator[str]:
@@ -59,6 +80,10 @@ def _of_turn(found: Found, seen: Seen, options: Options) -> Iterator[Considered]
     kept = found.sorted.kept
     for rejected in found.sorted.rejected:
         yield _considered(rejected.candidate, rejected.why)
+    if len(found.candidates) >= MAX_CANDIDATES:
+        yield Considered(
+            found.candidates[-1].span.span_id.hex(), "retrievals after this one", "there are too many in one turn"
+        )
     known = [rejected.candidate for rejected in found.sorted.rejected]
     filled = {candidate.span.span_id for candidate in kept if candidate.usable}
     for candidate in found.candidates:

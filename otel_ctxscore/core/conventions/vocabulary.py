@@ -130,6 +130,11 @@ class Sight:
                 return Node(value, name)
         return None
 
+    def filled(self, *names: str) -> Node | None:
+        """As `node`, but not the empty map or text that some write where content is off."""
+        node = self.node(*names)
+        return node if node is not None and node.opened().value not in ({}, "", "<not serializable>") else None
+
     def word(self, *names: str) -> str:
         """A short attribute in lower case, unquoted; '' where there is none."""
         node = self.node(*names)

@@ -322,6 +322,32 @@ def test_logs_carry_the_content_of_their_span() -> None:
     assert texts(built.run()) == texts(run)
 
 
+def test_logs_that_hold_both_sides_of_a_span() -> None:
+    """As AWS's distribution of OpenTelemetry writes the events of Strands."""
+    built = Built()
+    scope = "strands.telemetry.tracer"
+    root = built.span("invoke_agent", b"", {"gen_ai.operation.name": "invoke_agent"}, scope=scope)
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search_docs"}
+    call = built.span("execute_tool", root, tool, scope=scope)
+    asked: dict[str, Any] = {"content": {"content": json.dumps([{"text": QUERY}])}, "role": "user"}
+    told: dict[str, Any] = {"content": {"message": ANSWER, "finish_reason": "end_turn"}, "role": "assistant"}
+    found: dict[str, Any] = {"content": {"message": json.dumps([{"text": FOUND}]), "id": "c"}, "role": "assistant"}
+    words: dict[str, Any] = {"content": {"content": '{"query": "kettle"}', "role": "tool", "id": "c"}, "role": "tool"}
+    built.log(root, scope, {"input": {"messages": [asked]}, "output": {"messages": [told]}})
+    built.log(call, scope, {"input": {"messages": [words]}, "output": {"messages": [found]}})
+    run = built.run()
+    assert (run.query, run.response, texts(run)) == (QUERY, ANSWER, [[KETTLE, RETURNS]])
+    assert run.retrievals[0].query == "kettle"
+
+
+def test_unknown_attributes_that_look_like_documents_are_pointed_at() -> None:
+    built = Built()
+    built.span("own", b"", {"own.hits": FOUND, "own.other": "[1, 2]"})
+    extraction = built.extraction()
+    assert extraction.outcome is TraceOutcome.NOT_RAG
+    assert [one.what for one in extraction.considered] == ["attribute 'own.hits'"]
+
+
 def test_redacted_parts_are_named() -> None:
     built = Built()
     root = built.span("chain", b"", typed("CHAIN", "__REDACTED__", ANSWER))
@@ -398,3 +424,64 @@ def test_plugins_come_before_the_dialects_and_their_failures_are_named() -> None
     assert (failed.outcome, failed.reason) == (TraceOutcome.UNSCORED, Reason.EXTRACTOR_ERROR)
     assert "no store" in (failed.hint or "")
     assert service_of(Resource().attributes) == UNKNOWN_SERVICE
+
+
+SILENT: dict[str, tuple[str, dict[str, Any], str]] = {
+    "openllmetry": (
+        "opentelemetry.instrumentation.llamaindex",
+        {"traceloop.span.kind": "task", "traceloop.entity.name": "VectorIndexRetriever.task"},
+        "TRACELOOP_TRACE_CONTENT",
+    ),
+    "langsmith": (
+        "langsmith",
+        {"langsmith.span.kind": "retriever", "gen_ai.prompt": "{}", "gen_ai.completion": "{}"},
+        "LANGSMITH_HIDE_INPUTS",
+    ),
+    "langfuse": ("langfuse-sdk", {"langfuse.observation.type": "retriever"}, "capture_output"),
+    "microsoft": (
+        "agent_framework",
+        {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search_kb"},
+        "ENABLE_SENSITIVE_DATA",
+    ),
+    "google_adk": (
+        "gcp.vertex.agent",
+        {"gen_ai.tool.name": "search_kb", "gcp.vertex.agent.tool_response": "{}"},
+        "ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS",
+    ),
+    "vercel_ai": ("ai", {"ai.operationId": "ai.toolCall", "ai.toolCall.name": "searchKb"}, "recordOutputs"),
+    "openlit": ("openlit.instrumentation.langchain", {"gen_ai.operation.name": "retrieval"}, "capture_message_content"),
+}
+
+
+@pytest.mark.parametrize("dialect", SILENT)
+def test_the_switch_of_each_instrumentation(dialect: str) -> None:
+    scope, attributes, switch = SILENT[dialect]
+    built = Built()
+    built.span("span", b"", attributes, scope=scope)
+    extraction = built.extraction()
+    assert (extraction.reason, extraction.convention) == (Reason.NO_CONTENT, dialect)
+    assert switch in (extraction.hint or "")
+
+
+EMPTY: dict[str, tuple[str, dict[str, Any]]] = {
+    "chroma without events": ("opentelemetry.instrumentation.chromadb", {"db.system": "chroma", "db.operation": "query"}),
+    "TruLens": ("trulens", {"ai.observability.span_type": "retrieval", "ai.observability.retrieval.retrieved_contexts": []}),
+    "OpenLLMetry": ("", {"gen_ai.operation.name": "vector_db_retrieve", "traceloop.entity.output": '{"documents": []}'}),
+    "Haystack": ("haystack", {"haystack.component.type": "BM25Retriever", "haystack.component.output": '{"documents": []}'}),
+    "MLflow": ("mlflow", {"mlflow.spanType": '"RETRIEVER"', "mlflow.spanOutputs": "[]"}),
+    "Langfuse": ("langfuse-sdk", {"langfuse.observation.type": "retriever", "langfuse.observation.output": "[]"}),
+    "GenAI": ("", {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": "[]"}),
+    "Mastra": (
+        "@mastra/otel-exporter",
+        {"mastra.span.type": "tool_call", "gen_ai.tool.name": "vectorQueryTool", "gen_ai.tool.call.result": '{"relevantContext": [], "sources": []}'},
+    ),
+    "Vercel": ("gen_ai", {"gen_ai.operation.name": "rerank", "ai.documents": ['"a"'], "ai.ranking": []}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EMPTY)
+def test_retrievals_that_returned_nothing(case: str) -> None:
+    scope, attributes = EMPTY[case]
+    built = Built()
+    built.span("span", b"", attributes, scope=scope)
+    assert built.extraction().reason is Reason.NO_CONTEXTS

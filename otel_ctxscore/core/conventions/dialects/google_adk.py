@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.spans import reading
 from otel_ctxscore.core.conventions.values import text_of
 from otel_ctxscore.core.conventions.vocabulary import Dialect, Reading, Role, Sight
@@ -14,18 +13,12 @@ def read(sight: Sight) -> Reading:
     if f"{P}tool_response" in sight.span.attributes or sight.word("gen_ai.operation.name") == "execute_tool":
         name = text_of(sight.span.attributes.get("gen_ai.tool.name")) or None
         return reading(
-            "google_adk", Role.TOOL, _filled(sight, "tool_call_args"), _filled(sight, "tool_response"), name=name
+            "google_adk", Role.TOOL, sight.filled(f"{P}tool_call_args"), sight.filled(f"{P}tool_response"), name=name
         )
-    request, response = _filled(sight, "llm_request"), _filled(sight, "llm_response")
+    request, response = sight.filled(f"{P}llm_request"), sight.filled(f"{P}llm_response")
     if request is None and response is None:
         return Reading(dialect="google_adk")
     return reading("google_adk", Role.LLM, request, response)
-
-
-def _filled(sight: Sight, name: str) -> Node | None:
-    """The attribute, unless it is the empty map that stands there while content is off."""
-    node = sight.node(f"{P}{name}")
-    return node if node is not None and node.opened().value not in ({}, "", "<not serializable>") else None
 
 
 READS = (

@@ -19,8 +19,8 @@ ROLES = {
 
 def read(sight: Sight) -> Reading:
     role = ROLES.get(sight.word("langsmith.span.kind"), Role.OTHER)
-    given = sight.node("gen_ai.prompt", "langsmith.inputs", "gen_ai.input.messages")
-    gave = sight.node("gen_ai.completion", "langsmith.outputs", "gen_ai.output.messages")
+    given = sight.filled("gen_ai.prompt", "langsmith.inputs", "gen_ai.input.messages")
+    gave = sight.filled("gen_ai.completion", "langsmith.outputs", "gen_ai.output.messages")
     return reading("langsmith", role, given, gave, name=sight.span.name, silent=True)
 
 

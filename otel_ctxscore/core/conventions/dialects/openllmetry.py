@@ -26,7 +26,7 @@ def read(sight: Sight) -> Reading:
     said = flattened_messages(sight.span.attributes, "gen_ai.completion", "assistant")
     if role is Role.RERANKER and heard:
         return _reranked(heard, said)
-    found = reading("openllmetry", role, given, gave, name=_name(sight))
+    found = reading("openllmetry", role, given, gave, name=_name(sight), silent=True)
     return Reading(heard=heard, said=said).filled(found)
 
 
@@ -43,9 +43,7 @@ def _role(sight: Sight) -> Role:
 def _by_name(sight: Sight) -> Role | None:
     """The role that the class behind a task has by its name: nothing else tells a retriever's span."""
     words = words_of(_name(sight) or sight.span.name)
-    if sight.node("traceloop.entity.output") is None:
-        return None
-    if any(word.startswith("rerank") for word in words):
+    if any(word.startswith("rerank") for word in words) and sight.node("traceloop.entity.output") is not None:
         return Role.RERANKER
     if words[-1:] == ["prompt"] or "template" in words:
         return Role.PROMPT

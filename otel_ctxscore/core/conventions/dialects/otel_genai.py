@@ -85,14 +85,18 @@ def _named(sight: Sight) -> str | None:
 
 
 def first(sight: Sight, *names: str) -> Node | None:
-    """The first of the keys that is there: on the span, in its details event, in its details log."""
+    """The first of the keys that is there: on the span, else in an event or log with the details of an operation."""
     if (node := sight.node(*names)) is not None:
         return node
-    for details in sight.named(DETAILS):
+    for details in _details(sight):
         for name in names:
             if (node := details.node(name)) is not None:
                 return node
     return None
+
+
+def _details(sight: Sight) -> tuple[Occurrence, ...]:
+    return tuple(o for o in sight.occurrences if o.name.startswith("gen_ai.client.") and o.name.endswith(".details"))
 
 
 def _heard(sight: Sight) -> tuple[Message, ...]:
@@ -187,7 +191,7 @@ def _result(sight: Sight, role: Role) -> Node | None:
 
 
 def _variables(sight: Sight) -> tuple[Text, ...]:
-    places = [("", sight.span.attributes)] + [(f"{e.source}:{e.name}/", e.attributes) for e in sight.named(DETAILS)]
+    places = [("", sight.span.attributes)] + [(f"{e.source}:{e.name}/", e.attributes) for e in _details(sight)]
     return tuple(
         Text(value, f"{where}{name}")
         for where, attributes in places

@@ -13,12 +13,14 @@ SYSTEMS = (
     "chroma", "pinecone", "qdrant", "weaviate", "milvus", "marqo", "lancedb", "astra", "pgvector", "pg_vector",
     "simple", "azure_search", "vespa", "vald", "typesense", "turbopuffer", "upstash",
 )  # fmt: skip
+TELLING = tuple(f"opentelemetry.instrumentation.{name}" for name in ("chromadb", "pinecone", "marqo", "milvus"))
+"""Scopes of instrumentations that write an event for each result."""
 READING = ("query", "search", "find", "near", "knn", "retrieve", "recommend", "hybrid", "similarity")
 WRITING = ("upsert", "insert", "add", "delete", "update", "create", "drop", "get_", "count", "list", "embedding")
 
 
 def read(sight: Sight) -> Reading:
-    listed = _from_events(sight) or _from_attribute(sight)
+    listed = _from_events(sight) or _from_attribute(sight) or _nothing(sight)
     if listed is None and not _is_search(sight):
         return Reading()
     return Reading(
@@ -35,6 +37,12 @@ def _is_search(sight: Sight) -> bool:
     operation = sight.word("db.operation", "db.operation.name") or sight.span.name.lower()
     searches = any(word in operation for word in READING) and not any(word in operation for word in WRITING)
     return system.startswith(SYSTEMS) and searches
+
+
+def _nothing(sight: Sight) -> tuple[Documents, ...] | None:
+    """An empty list for a search that writes an event for each result, and wrote none."""
+    tells = sight.span.scope.name.startswith(TELLING) and _is_search(sight)
+    return (Documents((), f"event:{RESULTS[0]}"),) if tells else None
 
 
 def _from_events(sight: Sight) -> tuple[Documents, ...] | None:

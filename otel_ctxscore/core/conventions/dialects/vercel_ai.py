@@ -14,6 +14,10 @@ from otel_ctxscore.core.conventions.vocabulary import Dialect, Question, Reading
 
 GENERATING = ("ai.generatetext", "ai.streamtext", "ai.generateobject", "ai.streamobject")
 
+TEXTS = ("ai.response.text", "ai.result.text")
+OBJECTS = ("ai.response.object", "ai.result.object")
+"""Before version 4 `ai.result`."""
+
 
 def read(sight: Sight) -> Reading:
     role = _role(sight)
@@ -51,7 +55,7 @@ def _word(sight: Sight, name: str) -> str | None:
 
 
 def _has_content(sight: Sight) -> bool:
-    names = ("ai.prompt", "ai.prompt.messages", "ai.response.text", "ai.response.object", "ai.toolCall.result")
+    names = ("ai.prompt", "ai.prompt.messages", "ai.toolCall.result", *TEXTS, *OBJECTS)
     return any(name in sight.span.attributes for name in names)
 
 
@@ -62,7 +66,7 @@ def _question(sight: Sight, role: Role) -> Question | None:
 
 
 def _answer(sight: Sight) -> Text | None:
-    return answer_in(sight.node("ai.response.text")) or verbatim(sight.node("ai.response.object"))
+    return answer_in(sight.node(*TEXTS)) or verbatim(sight.node(*OBJECTS))
 
 
 def _heard(sight: Sight) -> tuple[Message, ...]:
@@ -74,7 +78,7 @@ def _said(sight: Sight) -> tuple[Message, ...]:
     calls = sight.node("ai.response.toolCalls")
     if calls is not None and calls.opened().value:
         return ()
-    return spoken_in(sight.node("ai.response.text")) or spoken_in(sight.node("ai.response.object"))
+    return spoken_in(sight.node(*TEXTS)) or spoken_in(sight.node(*OBJECTS))
 
 
 def _given(sight: Sight) -> list[Node]:
