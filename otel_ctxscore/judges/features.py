@@ -17,6 +17,7 @@ from otel_ctxscore.judges.text import Idf, Passage, read
 MAX_TERMS = 48  # of a query: its rarest are kept
 STOP_IDF = 130  # a query term below this is matched only if the query has no other
 MAX_WINDOWS = 200  # of a context in which nearness is looked for
+LEAST_WEIGHT, LOCAL_FREQUENCY = 0.5, 3.0  # see `reweigh`
 PREFIX = 5  # letters that two forms of a word share
 
 # name: direction in which the probability may move.
@@ -154,6 +155,20 @@ def _mask(terms: Iterable[int]) -> int:
     for i in terms:
         mask |= 1 << i
     return mask
+
+
+def reweigh(query: Query, hits: Sequence[Hits], idf: Idf) -> Query:
+    """Lower the weight of a term outside the token table by the logarithm of how many contexts have it.
+
+    In a language that the table does not know this is all that tells the frequent words from the rare.
+    """
+    weights = list(query.weights)
+    for i, term in enumerate(query.terms):
+        found = 0 if term in idf.table else sum(h.exact >> i & 1 for h in hits)
+        if found > 1:
+            weights[i] = max(LEAST_WEIGHT, weights[i] - LOCAL_FREQUENCY * math.log(found))
+    pairs = {(a, b): (weights[a] + weights[b]) / 2 for a, b in query.pairs}
+    return query._replace(weights=weights, pairs=pairs, total=math.fsum(weights) or 1.0)
 
 
 def _by_sentence(positions: Sequence[int], terms: Sequence[int], starts: Sequence[int]) -> list[int]:
@@ -313,8 +328,9 @@ def _two_best(values: Sequence[float]) -> tuple[float, float]:
 def relevance_rows(query: str, passages: Sequence[Passage], idf: Idf) -> list[list[float]]:
     """One row a context, in the order of RELEVANCE."""
     analysed = analyse(query, idf)
-    cover = Coverage(analysed)
     hits = [locate(analysed, p) for p in passages]
+    analysed = reweigh(analysed, hits, idf)
+    cover = Coverage(analysed)
     rows = [alone(analysed, p, h, cover) for p, h in zip(passages, hits, strict=True)]
     together(rows)
     for row, value in zip(rows, feedback(passages, rows, analysed, idf), strict=True):

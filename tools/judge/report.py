@@ -23,7 +23,7 @@ from tools.judge.train import Judge
 
 REPORT = Path(__file__).with_name("REPORT.md")
 METRICS = ("AUC", "kappa", "AP error", "ECE")
-ROUNDS = 500
+ROUNDS = 200
 Pair = tuple[Scored, Scored]  # one query judged by the baseline and by the local judge
 
 

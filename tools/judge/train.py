@@ -13,7 +13,7 @@ import json
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 
 from otel_ctxscore.judges.features import RELEVANCE, relevance_rows
 from otel_ctxscore.judges.lexical import MODEL_FILE, Head
@@ -38,14 +37,8 @@ SCHEMA = {"relevance": RELEVANCE, "used": USED}
 TREES = {"relevance": 120, "used": 120}
 LEAVES = {"relevance": 4, "used": 8}
 SUBSET_WEIGHT = 1.0  # of a pair in a list made from a part of a query's contexts
-SHIFT = {"relevance": 0.0, "used": 0.0}  # added to the calibrated log odds
+CALIBRATION = {"relevance": (1.0, 0.0), "used": (1.0, 0.0)}  # slope and shift of the log odds, by REPORT.md's folds
 reading = lru_cache(60_000)(read)
-
-
-def family(item: Item) -> str:
-    """Data sets with the same passages count as one."""
-    name: str = item["dataset"]
-    return baseline.FAMILY.get(name, name)
 
 
 def fit_idf(items: Sequence[Item]) -> Idf:
@@ -130,37 +123,22 @@ def rows(head: str, query: str, contexts: Sequence[str], response: str, idf: Idf
 
 @dataclass(frozen=True)
 class Table:
-    """Features, labels and weights of pairs, with the family each came from and whether it is as labelled."""
+    """Features, labels and weights of pairs."""
 
     x: np.ndarray
     y: np.ndarray
     weight: np.ndarray
-    origin: np.ndarray
-    labelled: np.ndarray
-
-    def part(self, keep: np.ndarray) -> Table:
-        return Table(self.x[keep], self.y[keep], self.weight[keep], self.origin[keep], self.labelled[keep])
 
 
 def tabulate(items: Sequence[Item], head: str, idf: Idf) -> Table:
     """For relevance a data set weighs as the root of its number of pairs."""
     found = examples(items, head)
     x = np.array([r for e in found for r in rows(head, e.item["query"], e.contexts, e.response, idf)])
-
-    def per_pair(get: Callable[[Example], Any]) -> list[Any]:
-        return [get(e) for e in found for _ in e.labels]
-
-    sets = per_pair(lambda e: (e.item["dataset"], e.labelled))
-    size = Counter(sets)
-    weight = np.array([1.0 if head == "used" else size[s] ** -0.5 for s in sets])
-    weight *= np.array(per_pair(lambda e: e.weight))
-    return Table(
-        x,
-        np.array([label for e in found for label in e.labels]),
-        weight / weight.mean(),
-        np.array(per_pair(lambda e: family(e.item))),
-        np.array(per_pair(lambda e: e.labelled)),
-    )
+    pairs = [(e, label) for e in found for label in e.labels]
+    size = Counter((e.item["dataset"], e.labelled) for e, _ in pairs)
+    even = [1.0 if head == "used" else size[e.item["dataset"], e.labelled] ** -0.5 for e, _ in pairs]
+    weight = np.array([w * e.weight for w, (e, _) in zip(even, pairs, strict=True)])
+    return Table(x, np.array([label for _, label in pairs]), weight / weight.mean())
 
 
 def boost(table: Table, head: str) -> HistGradientBoostingClassifier:
@@ -177,21 +155,6 @@ def boost(table: Table, head: str) -> HistGradientBoostingClassifier:
     return model.fit(table.x, table.y, sample_weight=table.weight)
 
 
-def calibrate(table: Table, head: str) -> tuple[float, float]:
-    """Platt scaling of log odds that were predicted for a family by a fit without it; families weigh alike."""
-    z, y, weight = [], [], []
-    for name in sorted(set(table.origin)):
-        mine = table.origin == name
-        held = table.part(mine & table.labelled)
-        z.append(boost(table.part(~mine), head).decision_function(held.x))
-        y.append(held.y)
-        weight.append(np.full(len(held.y), 1 / len(held.y)))
-    weights = np.concatenate(weight)
-    platt = LogisticRegression(C=1e3)
-    platt.fit(np.concatenate(z)[:, None], np.concatenate(y), sample_weight=weights / weights.mean())
-    return round(float(platt.coef_[0, 0]), 4), round(float(platt.intercept_[0]) + SHIFT[head], 4)
-
-
 def unpack(nodes: Any, i: int = 0) -> Any:
     """A scikit-learn tree as [feature, threshold, at most, above]; a leaf is its value."""
     node = nodes[i]
@@ -205,7 +168,7 @@ def fit_head(items: Sequence[Item], head: str, idf: Idf) -> dict[str, Any]:
     """One head as the model file holds it."""
     table = tabulate(items, head, idf)
     model = boost(table, head)
-    a, b = calibrate(table, head)
+    a, b = CALIBRATION[head]
     base = round(float(np.ravel(model._baseline_prediction)[0]), 5)
     return {"a": a, "b": b, "base": base, "trees": [unpack(stage[0].nodes) for stage in model._predictors]}
 
