@@ -24,6 +24,6 @@ def command(seconds: float, keep: bool) -> None:
     """
     from otel_ctxscore.demo.story import play
 
-    configure_logging("warning", "text")
+    configure_logging("error", "text")  # an alarm is a warning, and the demo tells it itself
     outcome = asyncio.run(play(seconds, click.echo, keep=keep))
     leave(0 if outcome.seen else 1)

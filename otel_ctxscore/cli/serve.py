@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.leaving import leave
+from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.service import Service
 from otel_ctxscore.telemetry import configure_logging
 
@@ -24,15 +26,16 @@ def command(path: Path | None) -> None:
     serves the page, /metrics, /healthz and /readyz on http://127.0.0.1:9464.
 
     SIGTERM and SIGINT drain: what is being judged is finished within `shutdown.grace`. A second one leaves at once.
+    SIGHUP reads targets, sampling rules and budgets again; a bad file changes nothing and says so.
     """
     config = configuration.load(path)
     configure_logging(config.log.level, config.log.format, secrets=configuration.secrets(config))
-    asyncio.run(_serve(config))
+    asyncio.run(_serve(config, path))
     leave(0)
 
 
-async def _serve(config: configuration.Config) -> None:
-    service = Service(config)
+async def _serve(config: configuration.Config, path: Path | None) -> None:
+    service = Service(config, file=path)
     loop = asyncio.get_running_loop()
     asked = False
 
@@ -43,6 +46,11 @@ async def _serve(config: configuration.Config) -> None:
         asked = True
         service.stop()
 
+    def reload() -> None:
+        with contextlib.suppress(ConfigError):  # it is logged, and nothing has changed
+            service.reload()
+
+    loop.add_signal_handler(signal.SIGHUP, reload)
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stop)
     await service.run()

@@ -14,16 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from otel_ctxscore import config as configuration
-from otel_ctxscore.core.trend import TrendState
 from otel_ctxscore.demo.knowledge import truth
 from otel_ctxscore.demo.traffic import SERVICE, Traffic
 from otel_ctxscore.io.otlp_grpc import OtlpGrpc
+from otel_ctxscore.monitoring import AlarmRecord, Pace
 from otel_ctxscore.service import Service
 from otel_ctxscore.testing import Call, ScriptedJudgeServer
 from otel_ctxscore.web.status import Standing
 
 RATE = 12.0
 """Turns a second."""
+PACE = Pace(tick=0.1, traces=150, days=6)
+"""A tenth of a second stands for an hour, and a reference is learned from fewer runs and days than in production."""
 LINE_SECONDS = 2.0
 EXPLAINED = 240
 """Characters of an explanation that are shown."""
@@ -48,16 +50,21 @@ class Instance:
     @property
     def standings(self) -> list[Standing]:
         """The series that have an alarm."""
-        return [row for row in self.service.standings.rows() if row.trend is not None]
+        return [row for row in self.service.snapshot().standings if row.alarm is not None]
 
     @property
-    def alarmed(self) -> list[str]:
-        return [f"{row.scorer} ({self.judge})" for row in self.standings if row.trend is TrendState.FELL]
+    def alarms(self) -> list[AlarmRecord]:
+        """The alarms that rose, the first one first."""
+        return list(reversed(self.service.alarms()))
 
     @property
     def learned(self) -> bool:
         rows = self.standings
-        return bool(rows) and all(row.trend is not TrendState.LEARNING for row in rows)
+        return bool(rows) and all(row.alarm is not None and row.alarm.state != "no reference" for row in rows)
+
+    def told(self, alarm: AlarmRecord) -> str:
+        """An alarm as one short name."""
+        return f"{alarm.scorer} ({self.judge})"
 
 
 @dataclass(slots=True)
@@ -112,10 +119,11 @@ async def _started(stack: AsyncExitStack, judge: str, folder: Path, section: dic
             "sinks": {"jsonl": {"path": str(scores)}},
             "content": {"emit": True},
             "admin": {"listen": "127.0.0.1:0"},
+            "state": {"path": str(folder / judge)},
             "shutdown": {"grace": "5s"},
         }
     )
-    service = Service(config)
+    service = Service(config, pace=PACE)
     ready = asyncio.Event()
     instance = Instance(judge, service, scores)
     instance.task = asyncio.create_task(service.run(lambda _: ready.set()))
@@ -141,6 +149,8 @@ def _introduce(instances: list[Instance], server: ScriptedJudgeServer, say: Say)
     say(f"  local judge   {instances[0].service.admin.url}   (built in: no key, no network)")
     say(f"  LLM judge     {instances[1].service.admin.url}   (litellm -> {server.url}; this model is a script that")
     say("                knows the right answers, so that no key is needed here)")
+    say("They need one reference mean each before they can alarm. That takes a week of runs; here a tenth of a second")
+    say("stands for an hour.")
     say("")
 
 
@@ -148,7 +158,7 @@ async def _watch(instances: list[Instance], seconds: float, say: Say) -> Outcome
     """Send traffic, break retrieval half-way, and end when every series has fallen or time is over."""
     outcome = Outcome()
     traffic = Traffic([i.endpoint for i in instances], rate=RATE)
-    began = time.monotonic()
+    began, began_at = time.monotonic(), time.time()
     traffic.start()
     told = 0.0
     try:
@@ -158,20 +168,28 @@ async def _watch(instances: list[Instance], seconds: float, say: Say) -> Outcome
                 traffic.retriever.broken = True
                 outcome.fault_at = now
                 say(f"{now:5.1f} s  FAULT: from now on the reranker is off and the index is stale")
-            alarmed = [alarm for instance in instances for alarm in instance.alarmed]
-            for alarm in alarmed:
-                if alarm not in outcome.alarms:
-                    outcome.alarms.append(alarm)
-                    outcome.alarm_at = outcome.alarm_at or now
-                    say(f"{now:5.1f} s  ALARM: {alarm} fell below its reference")
+            for instance, alarm in _new_alarms(instances, outcome):
+                outcome.alarms.append(instance.told(alarm))
+                outcome.alarm_at = outcome.alarm_at or now
+                say(f"{now:5.1f} s  ALARM: {instance.told(alarm)} fell {_fall(alarm, began_at)}")
             if now - told >= LINE_SECONDS:
                 told = now
                 say(f"{now:5.1f} s  {_line(instances)}")
-            if len(alarmed) >= sum(len(i.standings) for i in instances) > 0 and outcome.fault_at is not None:
+            if len(outcome.alarms) >= sum(len(i.standings) for i in instances) > 0 and outcome.fault_at is not None:
                 break
     finally:
         await asyncio.to_thread(traffic.stop)
     return outcome
+
+
+def _new_alarms(instances: list[Instance], outcome: Outcome) -> list[tuple[Instance, AlarmRecord]]:
+    found = [(instance, alarm) for instance in instances for alarm in instance.alarms]
+    return [(instance, alarm) for instance, alarm in found if instance.told(alarm) not in outcome.alarms]
+
+
+def _fall(alarm: AlarmRecord, began_at: float) -> str:
+    mean = "" if alarm.mean is None else f" to {alarm.mean:.2f}"
+    return f"from {alarm.reference:.2f}{mean}, most likely at {alarm.began - began_at:.1f} s"
 
 
 def _line(instances: list[Instance]) -> str:

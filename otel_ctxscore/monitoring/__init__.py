@@ -4,5 +4,6 @@ from otel_ctxscore.monitoring.alarms import AlarmStatus
 from otel_ctxscore.monitoring.monitor import Monitor
 from otel_ctxscore.monitoring.records import AlarmRecord
 from otel_ctxscore.monitoring.rules import Pace
+from otel_ctxscore.monitoring.series import Series
 
-__all__ = ["AlarmRecord", "AlarmStatus", "Monitor", "Pace"]
+__all__ = ["AlarmRecord", "AlarmStatus", "Monitor", "Pace", "Series"]

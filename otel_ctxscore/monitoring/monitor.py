@@ -22,6 +22,7 @@ from otel_ctxscore.monitoring.store import Store
 from otel_ctxscore.monitoring.sums import EstimatorSums
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.telemetry import catalogue as c
+from otel_ctxscore.telemetry.labels import clean
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +78,11 @@ class Monitor:
 
     def status(self, service: str, scorer: str, version: str) -> AlarmStatus | None:
         """The alarm of a series, None where it has none."""
-        return self.alarms.status(Series(service, scorer, version), self._clock())
+        return self.alarms.status(Series(clean(service), scorer, clean(version)), self._clock())
+
+    def statuses(self) -> list[tuple[Series, AlarmStatus]]:
+        """All alarms as they stand."""
+        return list(self.alarms.statuses(self._clock()))
 
     def acknowledge(self, known: str, by: str) -> AlarmRecord | None:
         """A person took note of an alarm; None where there is no such alarm."""
@@ -132,5 +137,5 @@ class Monitor:
         return Series(*labels) if labels is not None else None
 
     def _rows(self, value: Callable[[AlarmStatus], float | None]) -> Iterator[tuple[Series, float]]:
-        rows = ((series, value(status)) for series, status in self.alarms.statuses(self._clock()))
+        rows = ((series, value(status)) for series, status in self.statuses())
         return ((series, number) for series, number in rows if number is not None)

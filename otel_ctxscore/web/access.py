@@ -1,4 +1,4 @@
-"""Who may ask the admin address: the Host check and the login."""
+"""Who may ask the admin address: the Host check, the login, and what a change needs beyond it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import binascii
 import hmac
 import ipaddress
 import logging
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -136,3 +137,46 @@ def _passwords(auth: AdminAuth) -> list[bytes]:
     if not lines:
         raise ValueError(f"{path} is empty")
     return [line.encode() for line in lines]
+
+
+# ---- writes -----------------------------------------------------------------------------------------------------
+
+
+CSRF_HEADER = "X-CSRF-Token"
+CSRF = web.AppKey("csrf", str)
+"""The token of this process, which no page of another origin can read. Forms send it as the field `csrf`."""
+
+HAS_TOKEN = web.AppKey("has_token", bool)
+"""Whether the login compares bearer tokens."""
+
+
+def csrf_token() -> str:
+    """A token that cannot be guessed."""
+    return secrets.token_urlsafe(24)
+
+
+@web.middleware
+async def writes(request: web.Request, handler: Answerer) -> web.StreamResponse:
+    """Lets a request that changes something pass if its sender meant it: with a bearer token, which no browser sends
+    by itself, or with the token of this process. Answers under `/api/` bear that token in a header."""
+    token = request.app[CSRF]
+    changes = request.method not in ("GET", "HEAD", "OPTIONS") and request.match_info.http_exception is None
+    if changes and not await _meant(request, token):
+        hint = (
+            f"send the token of admin.auth as a bearer token, or the {CSRF_HEADER} that GET /api/v1/alarms answers with"
+        )
+        return error(403, "a change needs a token", hint)
+    answer = await handler(request)
+    if request.path.startswith("/api/"):
+        answer.headers[CSRF_HEADER] = token
+    return answer
+
+
+async def _meant(request: web.Request, token: str) -> bool:
+    bearer = request.headers.get("Authorization", "").lower().startswith("bearer ")
+    if bearer and request.app[HAS_TOKEN]:
+        return True  # the login has compared it
+    given = request.headers.get(CSRF_HEADER, "")
+    if not given and request.content_type == "application/x-www-form-urlencoded":
+        given = str((await request.post()).get("csrf", ""))
+    return hmac.compare_digest(given.encode(), token.encode())

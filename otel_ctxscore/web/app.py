@@ -11,7 +11,7 @@ from otel_ctxscore.config.model import Admin, Tls
 from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.telemetry import Metrics
-from otel_ctxscore.web import access, errors, overview, probes
+from otel_ctxscore.web import access, api, errors, overview, probes
 from otel_ctxscore.web.status import Status
 
 HEADERS = {
@@ -31,11 +31,19 @@ _GRACE = 2.0
 def application(admin: Admin, status: Status, metrics: Metrics) -> web.Application:
     """All views behind the checks."""
     app = web.Application(
-        middlewares=[errors.as_json, access.host_check(admin.listen, admin.hosts), access.login(admin.auth)],
+        middlewares=[
+            errors.as_json,
+            access.host_check(admin.listen, admin.hosts),
+            access.login(admin.auth),
+            access.writes,
+        ],
         client_max_size=1 << 20,
     )
+    app[access.CSRF] = access.csrf_token()
+    app[access.HAS_TOKEN] = admin.auth is not None and admin.auth.token_file is not None
     app.add_routes(probes.routes(status, metrics))
     app.add_routes(overview.routes(status, admin.trace_url))
+    app.add_routes(api.routes(status))
     app.add_routes(_static())
     app.on_response_prepare.append(_headers)
     return app

@@ -10,7 +10,6 @@ from urllib.parse import quote
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from otel_ctxscore.core.trend import TrendState
 from otel_ctxscore.web.status import Snapshot, Standing, Status
 
 REFRESH = (5, 10, 60)
@@ -39,7 +38,6 @@ def render(snapshot: Snapshot, *, trace_url: str | None = None, refresh: str = "
         .get_template("overview.html")
         .render(
             it=snapshot,
-            alarms=[s for s in snapshot.standings if s.trend is TrendState.FELL],
             link=link,
             refresh=seconds,
             choices=REFRESH,

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from otel_ctxscore.core.model import Evaluation, Score
-from otel_ctxscore.core.trend import Trend
+from otel_ctxscore.core.stats import Estimate, Sums, TraceTotals, WeightedScore, estimate_judged
+from otel_ctxscore.monitoring import AlarmStatus
 from otel_ctxscore.telemetry.metrics import judged_span, ratio
 from otel_ctxscore.web.status import Standing
 
 Key = tuple[str, str, str, str]
+RECENT_RUNS = 100
+"""Scores whose mean is shown as the recent one."""
 
 
 @dataclass(slots=True)
 class _Series:
-    trend: Trend = field(default_factory=Trend)
+    recent: deque[WeightedScore] = field(default_factory=lambda: deque(maxlen=RECENT_RUNS))
     runs: int = 0
     last: float = 0.0
     span: dict[str, str] = field(default_factory=dict)
 
 
 class Standings:
-    """The last scores of at most `limit` series; of more, those that were longest without a score are forgotten.
+    """The last scores of at most `limit` series; of more, those that were longest without a score are forgotten."""
 
-    `alarming` names the scorers whose trend is shown.
-    """
-
-    def __init__(self, alarming: Collection[str], *, limit: int = 500) -> None:
-        self._alarming = frozenset(alarming)
+    def __init__(self, *, limit: int = 500) -> None:
         self._limit = limit
         self._series: dict[Key, _Series] = {}
 
@@ -48,25 +48,29 @@ class Standings:
         self._series[key] = series  # the last one is the youngest
         if len(self._series) > self._limit:
             del self._series[next(iter(self._series))]
-        series.trend.add(value, evaluation.weight)
+        series.recent.append(WeightedScore(evaluation.weight, value))
         series.runs += 1
         series.last, series.span = value, judged_span(evaluation.run, score)
 
-    def rows(self) -> list[Standing]:
-        """All series, by service, scorer, tier and version."""
-        return [self._row(key, series) for key, series in sorted(self._series.items())]
+    def rows(self, alarm: Callable[[str, str, str], AlarmStatus | None]) -> list[Standing]:
+        """All series, by service, scorer, tier and version. `alarm` gives the alarm of a service, scorer, version."""
+        return [_row(key, series, alarm(key[0], key[1], key[3])) for key, series in sorted(self._series.items())]
 
-    def _row(self, key: Key, series: _Series) -> Standing:
-        now, reference = series.trend.now, series.trend.reference
-        return Standing(
-            *key,
-            runs=series.runs,
-            mean=now.mean if now else None,
-            lower=now.lower if now else None,
-            upper=now.upper if now else None,
-            last=series.last,
-            trace_id=series.span.get("trace_id"),
-            span_id=series.span.get("span_id"),
-            reference=reference.mean if reference else None,
-            trend=series.trend.state if key[1] in self._alarming else None,
-        )
+
+def _row(key: Key, series: _Series, alarm: AlarmStatus | None) -> Standing:
+    now = _estimate(series)
+    return Standing(
+        *key,
+        runs=series.runs,
+        mean=now.mean,
+        lower=now.lower,
+        upper=now.upper,
+        last=series.last,
+        trace_id=series.span.get("trace_id"),
+        span_id=series.span.get("span_id"),
+        alarm=alarm,
+    )
+
+
+def _estimate(series: _Series) -> Estimate:
+    return estimate_judged(sum((TraceTotals.of([score]).judged for score in series.recent), Sums()))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from otel_ctxscore.core.trend import TrendState
+from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class SourceStatus:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The recent scores of one series, 0 to 1. `mean` is weighted, with its 95 % interval where there is one; both
-    are of the last runs. `last` was about `trace_id`, `span_id`. `trend` is None for a scorer without an alarm."""
+    are of the last runs. `last` was about `trace_id`, `span_id`. `alarm` is None for a scorer without an alarm."""
 
     service: str
     scorer: str
@@ -34,8 +34,7 @@ class Standing:
     last: float
     trace_id: str | None
     span_id: str | None
-    reference: float | None = None
-    trend: TrendState | None = None
+    alarm: AlarmStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Snapshot:
     """All that the page shows, at one moment. `cause` says why the service is not ready. Times are Unix seconds.
 
     `traces` counts by outcome, `unscored` by reason, `evaluations` by result at the sinks. `off` names scorers that
-    are off for want of a judge that fills what they need.
+    are off for want of a judge that fills what they need. `alarms` are those that are up.
     """
 
     state: str
@@ -58,7 +57,16 @@ class Snapshot:
     unscored: Mapping[str, float] = field(default_factory=dict)
     evaluations: Mapping[str, float] = field(default_factory=dict)
     standings: Sequence[Standing] = ()
+    alarms: Sequence[AlarmRecord] = ()
     off: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """What reading the configuration again did: sections that now hold, and those that changed but need a restart."""
+
+    applied: Sequence[str] = ()
+    needs_restart: Sequence[str] = ()
 
 
 class Status(Protocol):
@@ -72,3 +80,15 @@ class Status(Protocol):
 
     def snapshot(self) -> Snapshot:
         """What the page shows now."""
+
+    def alarms(self) -> Sequence[AlarmRecord]:
+        """The alarms that are kept, the latest first."""
+
+    def alarm_statuses(self) -> Sequence[tuple[Series, AlarmStatus]]:
+        """The alarm of each series as it stands."""
+
+    def acknowledge(self, known: str, by: str) -> AlarmRecord | None:
+        """A person took note of an alarm; None where there is no such alarm."""
+
+    def reload(self) -> Reloaded:
+        """Read the configuration again. Raises ConfigError, and has changed nothing then."""

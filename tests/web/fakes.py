@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aiohttp.test_utils import TestClient, TestServer
 
 from otel_ctxscore.config.model import Admin
+from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Series
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web.app import application
-from otel_ctxscore.web.status import Snapshot
+from otel_ctxscore.web.status import Reloaded, Snapshot
 
 
 def snapshot(**changed: Any) -> Snapshot:
@@ -28,6 +30,9 @@ class FakeService:
     dead: str | None = None
     unready: str | None = None
     shown: Snapshot = field(default_factory=snapshot)
+    kept: dict[str, AlarmRecord] = field(default_factory=dict)
+    series: list[tuple[Series, AlarmStatus]] = field(default_factory=list)
+    reloaded: Reloaded | ConfigError = field(default_factory=Reloaded)
 
     def not_alive(self) -> str | None:
         return self.dead
@@ -37,6 +42,22 @@ class FakeService:
 
     def snapshot(self) -> Snapshot:
         return self.shown
+
+    def alarms(self) -> list[AlarmRecord]:
+        return list(self.kept.values())
+
+    def alarm_statuses(self) -> list[tuple[Series, AlarmStatus]]:
+        return self.series
+
+    def acknowledge(self, known: str, by: str) -> AlarmRecord | None:
+        if known in self.kept:
+            self.kept[known] = replace(self.kept[known], acknowledged=60.0, acknowledged_by=by)
+        return self.kept.get(known)
+
+    def reload(self) -> Reloaded:
+        if isinstance(self.reloaded, ConfigError):
+            raise self.reloaded
+        return self.reloaded
 
 
 @asynccontextmanager

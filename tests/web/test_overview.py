@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_ctxscore.core.trend import TrendState
+from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus
 from otel_ctxscore.web.overview import duration, number, render, trace_link
 from otel_ctxscore.web.status import SourceStatus, Standing
 from tests.web.fakes import FakeService, client, snapshot
@@ -32,9 +32,25 @@ def standing(**changed: Any) -> Standing:
         "last": 0.5,
         "trace_id": "a" * 32,
         "span_id": "b" * 16,
-        "trend": TrendState.STEADY,
+        "alarm": AlarmStatus("quiet", 0.25, 0.84),
     }
     return Standing(**{**given, **changed})
+
+
+def alarm(**changed: Any) -> AlarmRecord:
+    given: dict[str, Any] = {
+        "id": "a1b2c3",
+        "service": "docs",
+        "scorer": "context_precision",
+        "version": "abc123",
+        "rose": 7200.0,
+        "began": 3600.0,
+        "reference": 0.9,
+        "mean": 0.4,
+        "lower": 0.3,
+        "upper": 0.5,
+    }
+    return AlarmRecord(**{**given, **changed})
 
 
 class Elements(HTMLParser):
@@ -77,9 +93,11 @@ def test_counts_scores_and_alarms_are_shown() -> None:
         evaluations={"ok": 9},
         standings=[
             standing(),
-            standing(service="docs", trend=TrendState.FELL, reference=0.9, mean=0.4),
-            standing(scorer="hit_rate", trend=None, mean=None, lower=None, upper=None),
+            standing(service="docs", alarm=AlarmStatus("alarm", 1.5, 0.9), mean=0.4),
+            standing(service="new", alarm=AlarmStatus("no reference", traces=412, days=3)),
+            standing(scorer="hit_rate", alarm=None, mean=None, lower=None, upper=None),
         ],
+        alarms=[alarm(), alarm(service="faq", lower=None, upper=None, blame={"culprit": "judge"})],
         off=["context_relevance"],
     )
     said = text(render(shown))
@@ -89,13 +107,19 @@ def test_counts_scores_and_alarms_are_shown() -> None:
         "not_rag40 scored9 open3",
         "no_contexts2",
         "ok9",
-        "docs: context_precision fell from 0.90 to 0.40 (local, abc123).",
+        "docs: context_precision fell from 0.90 to 0.40 (0.30 to 0.50), most likely since 1970-01-01 01:00:00 UTC.",
+        "otel-ctxscore alarms ack a1b2c3",
+        "faq: context_precision fell from 0.90 to 0.40, most likely",
+        "The anchors say that the judge moved, not the system.",
+        "0.90 alarm 1.50",
+        "0.84 quiet 0.25",
+        "no reference 412 traces of 3 days",
         "0.70 to 0.90",
         "Off, because the judge does not fill what they need: context_relevance.",
     ]:
         assert expected in said
     assert "screened" not in said
-    assert "1 alarm · otel-ctxscore" in said
+    assert "2 alarms · otel-ctxscore" in said
 
 
 def test_a_state_that_is_not_ready_says_why() -> None:
@@ -109,7 +133,8 @@ def test_nothing_from_traffic_becomes_markup(name: str) -> None:
     shown = snapshot(
         sources=[SourceStatus(hostile, hostile, {hostile: 1})],
         traces={hostile: 1},
-        standings=[standing(service=hostile, trace_id=hostile, trend=TrendState.FELL)],
+        standings=[standing(service=hostile, trace_id=hostile)],
+        alarms=[alarm(service=hostile, version=hostile)],
     )
     elements = Elements(render(shown, trace_url="https://t/{trace_id}"))
     assert {"script", "img"}.isdisjoint(tag for tag, _ in elements.tags)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, RagRun, Reason, Retrieval, Score, TraceOutcome
-from otel_ctxscore.core.trend import RECENT_RUNS, REFERENCE_RUNS, TrendState
-from otel_ctxscore.web.standings import Standings
+from otel_ctxscore.monitoring import AlarmStatus
+from otel_ctxscore.web.standings import RECENT_RUNS, Standings
 
 
 def evaluation(
@@ -35,41 +35,43 @@ def evaluation(
     return Evaluation(run, None, [score], TraceOutcome.SCORED, judged_by=JudgedBy("llm", "m", "p"), **changed)
 
 
+def no_alarm(service: str, scorer: str, version: str) -> None:
+    return None
+
+
 def test_means_are_weighted_and_by_series() -> None:
-    standings = Standings(["p"])
+    standings = Standings()
     for ratio, weight in [(0.0, 1), (1.0, 3)]:
         standings.add(evaluation(ratio, weight=weight))
     standings.add(evaluation(0.25, version="v2"))
     standings.add(evaluation(0.5, service="docs", scorer="hit_rate"))
-    docs, first, second = standings.rows()
-    assert (docs.service, docs.scorer, docs.trend, docs.mean) == ("docs", "hit_rate", None, 0.5)
+    docs, first, second = standings.rows(no_alarm)
+    assert (docs.service, docs.scorer, docs.alarm, docs.mean) == ("docs", "hit_rate", None, 0.5)
     assert (first.version, first.tier, first.runs, first.mean, first.last) == ("v1", "llm", 2, 0.75, 1.0)
-    assert (first.trace_id, first.span_id, first.trend) == ("aa", "b1", TrendState.LEARNING)
+    assert (first.trace_id, first.span_id) == ("aa", "b1")
     assert (second.version, second.mean) == ("v2", 0.25)
 
 
 @pytest.mark.parametrize("changed", [{"redelivered": True}, {"revision": 1}, {"backfill": True}])
 def test_a_repeat_is_no_news(changed: dict[str, Any]) -> None:
-    standings = Standings(["p"])
+    standings = Standings()
     standings.add(evaluation(0.5, **changed))
     standings.add(evaluation(None))
-    assert standings.rows() == []
+    assert standings.rows(no_alarm) == []
 
 
-def test_a_fall_is_an_alarm_with_its_reference() -> None:
-    standings = Standings(["p"])
-    for _ in range(REFERENCE_RUNS):
-        standings.add(evaluation(0.9))
-    for _ in range(RECENT_RUNS):
-        standings.add(evaluation(0.1))
-    (row,) = standings.rows()
-    assert row.trend is TrendState.FELL
-    assert row.reference == pytest.approx(0.9)
+def test_the_mean_is_of_the_recent_scores_and_the_alarm_that_of_the_series() -> None:
+    standings = Standings()
+    for ratio in [0.9] * RECENT_RUNS + [0.1] * RECENT_RUNS:
+        standings.add(evaluation(ratio))
+    quiet = AlarmStatus("quiet", 0.25, 0.9)
+    (row,) = standings.rows(lambda *series: quiet if series == ("shop", "p", "v1") else None)
     assert row.mean == pytest.approx(0.1)
+    assert row.alarm is quiet
 
 
 def test_of_many_series_the_longest_silent_is_forgotten() -> None:
-    standings = Standings(["p"], limit=2)
+    standings = Standings(limit=2)
     for service in ["a", "b", "a", "c"]:
         standings.add(evaluation(0.5, service=service))
-    assert [row.service for row in standings.rows()] == ["a", "c"]
+    assert [row.service for row in standings.rows(no_alarm)] == ["a", "c"]
