@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import JudgedBy, RagRun, Reason, Retrieval, Trace
 from otel_ctxscore.core.sampling import Match, Rule, Sampler
 from otel_ctxscore.evaluation import on
+from otel_ctxscore.extractor import OwnContexts
 from otel_ctxscore.judges.cache import VerdictCache
 from otel_ctxscore.judges.cascade import AUTO_BAND, CascadeJudge
 from otel_ctxscore.judges.drawing import TwoJudges
@@ -50,6 +52,7 @@ def options(config: Config) -> Options:
         prompt_separator=section.prompt_separator,
         retrieval_tools=tuple(section.retrieval_tools),
         mappings=tuple(_mapping(place, raw) for place, raw in enumerate(section.mappings)),
+        own_contexts=section.extractor is not None,
     )
 
 
@@ -61,13 +64,30 @@ def _mapping(place: int, raw: dict[str, Any]) -> Mapping:
 
 
 def reader(config: Config) -> Callable[[Trace], Awaitable[Extraction]]:
-    """What turns a trace into runs: the mappings, plug-ins and conventions."""
-    chosen, others = options(config), tuple(plugins("conventions").values())
+    """What turns a trace into runs: mappings, plug-ins and conventions, and an extractor of the user's own."""
+    chosen, others, own = options(config), tuple(plugins("conventions").values()), _own_contexts(config)
 
     async def read(trace: Trace) -> Extraction:
-        return extract(trace, chosen, plugins=others)
+        extraction = extract(trace, chosen, plugins=others)
+        return extraction if own is None else await own.into(trace, extraction)
 
     return read
+
+
+def _own_contexts(config: Config) -> OwnContexts | None:
+    section = config.extraction
+    if section.extractor is None:
+        return None
+    extractor = load(section.extractor, "extraction.extractor")
+    if not inspect.iscoroutinefunction(extractor):
+        raise ConfigError(f"extraction.extractor: {section.extractor} is not an async function")
+    return OwnContexts(
+        extractor,
+        deadline=section.extractor_deadline,
+        concurrency=section.extractor_concurrency,
+        min_document_score=section.min_document_score,
+        max_contexts=section.max_contexts,
+    )
 
 
 def judge(config: Config, cache: VerdictCache | None = None) -> Judge | TwoJudges:

@@ -18,7 +18,6 @@ from otel_ctxscore.core.errors import ConfigError
 
 NOT_BUILT: frozenset[str] = frozenset(
     {
-        "extraction.extractor",
         "judge.type=cross_encoder",
     }
 )

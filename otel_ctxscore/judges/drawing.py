@@ -20,8 +20,8 @@ from otel_ctxscore.ports import Judge
 class Drawn:
     """What was decided of a run. `screened` is the local judgement, there for every run.
 
-    `probability` is that of being judged by the LLM, budget included; `wanted` is it without the budget. `judge` is the LLM judge to ask, None where
-    the run was not drawn; `over_budget` where it would have been drawn but for the budget.
+    `probability` is that of being judged by the LLM, budget included; `wanted` is it without the budget. `judge` is
+    the LLM judge to ask, None where the run was not drawn; `over_budget` where it would have been but for the budget.
     """
 
     screened: Judgement

@@ -49,9 +49,9 @@ def _name(plugin: Plugin) -> str:
 def _read(trace: Trace, options: Options, mappings: Sequence[Mapping]) -> Extraction:
     seen = seen_in(trace, [mapping.dialect() for mapping in mappings])
     turns = [_found(turn, seen, options) for turn in turns_in(seen, options.retrieval_tools)]
-    found = [turn for turn in turns if turn.sorted.kept]
+    found = [turn for turn in turns if turn.sorted.kept or (options.own_contexts and turn.parts.query)]
     runs = tuple(run_of(one, seen, options, trace.trace_id, redelivered=trace.redelivered) for one in found)
-    outcome, reason = _verdict(runs, evaluated=seen.evaluated)
+    outcome, reason = verdict(runs, evaluated=seen.evaluated)
     return Extraction(
         convention=runs[0].convention if runs else None,
         runs=runs,
@@ -81,7 +81,7 @@ def _found(turn: Turn, seen: Seen, options: Options) -> Found:
     return Found(turn, chosen, parts_of(turn, seen, chosen.kept), candidates)
 
 
-def _verdict(runs: Sequence[RagRun], *, evaluated: bool) -> tuple[TraceOutcome | None, Reason | None]:
+def verdict(runs: Sequence[RagRun], *, evaluated: bool = False) -> tuple[TraceOutcome | None, Reason | None]:
     """Outcome and reason of a trace whose runs no scorer can judge; (None, None) where one can."""
     if not runs:
         return (TraceOutcome.OWN_EVALUATION if evaluated else TraceOutcome.NOT_RAG), None
