@@ -35,7 +35,9 @@ SPOKEN_KEYS = frozenset(
 )
 MAX_NESTING = 4
 
-_PRINTED = re.compile(r"<?\w*(?:Document|Node|NodeWithScore|Chunk|Point|Record|Passage|Hit|Match)\w*\(\s*\w+[=:]")
+_PRINTED = re.compile(
+    r"<?\w*(?:Document|Node|NodeWithScore|Chunk|Point|Record|Passage|Hit|Match)\w*\(\s*\w+[=:].*\)>?\s*", re.DOTALL
+)
 _PRINTED_ID = re.compile(r"\b(?:id_?|doc_id|node_id)\s*[=:]\s*['\"]?([^,'\")\s]{1,200})")
 _PRINTED_SCORE = re.compile(r"\bscore\s*[=:]\s*(-?\d[\d.eE+-]*)\)?>?\s*\Z")
 
@@ -79,7 +81,7 @@ def document_of(node: Node) -> Document:
 def _printed(node: Node) -> Document | None:
     """What Python prints for a document object: no text to trust, but often its id."""
     text = text_of(node.value)
-    if not _PRINTED.match(text):
+    if not _PRINTED.fullmatch(text):
         return None
     identity, score = _PRINTED_ID.search(text), _PRINTED_SCORE.search(text)
     return Document(None, node.at, identity[1] if identity else None, number_of(score[1]) if score else None)

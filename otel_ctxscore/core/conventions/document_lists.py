@@ -307,14 +307,18 @@ def _enriched(lists: tuple[Documents, ...], node: Node) -> tuple[Documents, ...]
 
 
 def described_by(listed: Documents, others: Iterable[Document]) -> Documents:
-    """`listed` with ids and scores that it lacks taken from documents of the same text."""
-    known = {whole(d.text): d for d in reversed(list(others)) if d.text}
+    """`listed` with ids and scores that it lacks taken from documents of the same text: those at the same rank where
+    all texts agree, else the first of that text."""
+    given = list(others)
+    known = {whole(d.text): d for d in reversed(given) if d.text}
+    texts = [whole(d.text or "") for d in listed.documents]
+    agree = texts == [whole(d.text or "") for d in given]
+    twins = given if agree else [known.get(text) for text in texts]
+    return replace(listed, documents=tuple(map(_described, listed.documents, twins)))
 
-    def filled(document: Document) -> Document:
-        twin = known.get(whole(document.text or ""))
-        if twin is None or document.id is not None:
-            return document
-        score = document.score if document.score is not None else twin.score
-        return replace(document, id=twin.id, score=score, source=document.source or twin.source)
 
-    return replace(listed, documents=tuple(map(filled, listed.documents)))
+def _described(document: Document, twin: Document | None) -> Document:
+    if twin is None or document.id is not None:
+        return document
+    score = document.score if document.score is not None else twin.score
+    return replace(document, id=twin.id, score=score, source=document.source or twin.source)

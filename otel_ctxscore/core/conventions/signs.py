@@ -81,4 +81,4 @@ def section_of(prompt: str) -> str | None:
     rest = prompt[start.end() :]
     end = _SECTION_END.search(rest)
     section = (rest[: end.start()] if end else rest).strip()
-    return section if len(section.split()) > 3 and "{" + "context" not in section else None
+    return section if len(section.split()) > 2 and "{" + "context" not in section else None
