@@ -9,20 +9,10 @@ from otel_ctxscore.core.conventions.document_fields import Document, document_of
 from otel_ctxscore.core.conventions.flattened import Row, has_gap, rows
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.values import is_blank, text_of, whole
+from otel_ctxscore.core.conventions.wrappers import containers, is_part, unwrap
 from otel_ctxscore.core.model import Attributes, Value
 
-CONTAINERS = (
-    "documents", "relevantContext", "results", "matches", "sources", "hits", "source_documents", "sourceDocuments",
-    "source_nodes", "nodes", "contexts", "context", "retrieved_documents", "retrieved_contexts", "retrievalResults",
-    "retrieval_results", "chunks", "passages", "records", "points", "objects", "docs",
-)  # fmt: skip
-WRAPPERS = (
-    "structuredContent", "structured_content", "output", "outputs", "result", "response", "data", "kwargs",
-    "content", "messages", "update", "value", "body", "return", "toolResult", "return_value", "artifact", "answers",
-)  # fmt: skip
-"""Keys around a result that say nothing of it."""
 COLUMN_KEYS = {"ids": "id", "distances": "distance", "scores": "score", "metadatas": "metadata"}
-PART_KEYS = frozenset({"type", "text", "annotations", "_meta", "meta", "citations", "cache_control", "id"})
 MAX_NESTING = 8
 
 
@@ -88,7 +78,7 @@ def shaped_lists_in(node: Node) -> tuple[Documents, ...] | None:
     unwrapped = unwrap(node)
     if isinstance(unwrapped.value, list):
         return _if_all(unwrapped, has_text_field)
-    for container in _containers(unwrapped):
+    for container in containers(unwrapped):
         if (found := _if_all(container, has_text_field)) is not None:
             return _enriched(found, unwrapped)
     return None
@@ -120,79 +110,6 @@ def _if_all(node: Node, test: Callable[[Node], bool]) -> tuple[Documents, ...] |
     if not elements or not all(isinstance(e.value, dict) and test(e) for e in elements):
         return None
     return (Documents(tuple(map(document_of, elements)), node.at),)
-
-
-def unwrap(node: Node) -> Node:
-    """The value inside message dumps, content parts and result wrappers."""
-    for _ in range(MAX_NESTING):
-        opened = node.opened()
-        inner = _one_part(opened) or _wrapped(opened)
-        if inner is None:
-            return opened
-        node = inner
-    return node.opened()
-
-
-def _one_part(node: Node) -> Node | None:
-    """The text of the only content part, or the only message, of a list."""
-    if not isinstance(node.value, list) or len(node.value) != 1:
-        return None
-    only = node.index(0).opened()
-    if not isinstance(only.value, dict):
-        return None
-    if is_part(only.value):
-        return only.key("text")
-    return only if "toolResult" in only.value or _is_message(only.value) else None
-
-
-def is_part(value: dict[str, Value]) -> bool:
-    """A content part as MCP and model APIs write it: a text and nothing that describes a document.
-
-    A map with nothing but a text and an id is a document: parts of these have a type.
-    """
-    if "text" not in value or not value.keys() <= PART_KEYS:
-        return False
-    return value.get("type") in ("text", "output_text", None) and ("type" in value or len(value) == 1)
-
-
-def _is_message(value: dict[str, Value]) -> bool:
-    return bool(value.get("lc")) or "tool_call_id" in value or (value.get("type") == "tool" and "data" in value)
-
-
-def _wrapped(node: Node) -> Node | None:
-    """What the one wrapper of a map holds. A map that has a container or is a document itself is no wrapper."""
-    if not isinstance(node.value, dict) or any(_is_container(entry) for _, entry in _container_entries(node)):
-        return None
-    if _is_message(node.value):
-        return node.dig("kwargs", "content") or node.dig("data", "content") or node.key("content")
-    names = [name for name in WRAPPERS if name in node.value]
-    described = has_text_field(node) and "isError" not in node.value and not _is_structure(node.key("content"))
-    if not names or (described and names == ["content"]):
-        return None
-    inner = node.key(names[0])
-    return inner if inner and isinstance(inner.opened().value, dict | list | str) else None
-
-
-def _is_structure(node: Node | None) -> bool:
-    return node is not None and isinstance(node.opened().value, dict | list)
-
-
-def _container_entries(node: Node) -> list[tuple[str, Node]]:
-    return [(name, entry) for name in CONTAINERS if (entry := node.key(name)) is not None]
-
-
-def _is_container(node: Node) -> bool:
-    return isinstance(node.opened().value, list)
-
-
-def _containers(node: Node) -> list[Node]:
-    """The lists that a map holds under a usual name, also one level further down (`hits.hits`)."""
-    found: list[Node] = []
-    for _, entry in _container_entries(node):
-        opened = entry.opened()
-        found += [opened] if isinstance(opened.value, list) else []
-        found += [e.opened() for _, e in _container_entries(opened) if _is_container(e)]
-    return found
 
 
 def _lists(node: Node, depth: int) -> tuple[Documents, ...] | None:
@@ -289,7 +206,7 @@ def _columns(at: str, cells: list[Node], columns: dict[str, Node | None]) -> Doc
 
 def _of_containers(node: Node, depth: int) -> tuple[Documents, ...] | None:
     """The first container that holds texts, else the first that is there; described by the others."""
-    found = [lists for container in _containers(node) if (lists := _of_list(container, depth)) is not None]
+    found = [lists for container in containers(node) if (lists := _of_list(container, depth)) is not None]
     best = next((lists for lists in found if any(one.has_text for one in lists)), None)
     if best is not None:
         return _enriched(best, node)
@@ -302,7 +219,7 @@ def _of_map(node: Node) -> tuple[Documents, ...] | None:
 
 
 def _enriched(lists: tuple[Documents, ...], node: Node) -> tuple[Documents, ...]:
-    others = [d for c in _containers(node) for d in map(document_of, c.each()) if d.text and (d.id or d.score)]
+    others = [d for c in containers(node) for d in map(document_of, c.each()) if d.text and (d.id or d.score)]
     return tuple(described_by(one, others) for one in lists)
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from otel_ctxscore.core.conventions.contexts import Candidate, reason_of
 from otel_ctxscore.core.conventions.document_fields import Document
 from otel_ctxscore.core.conventions.document_lists import Documents
-from otel_ctxscore.core.conventions.messages import Call, Message, Result
+from otel_ctxscore.core.conventions.message_parts import Call, Result
+from otel_ctxscore.core.conventions.messages import Message
 from otel_ctxscore.core.conventions.questions import question_in
 from otel_ctxscore.core.conventions.reading import Seen
 from otel_ctxscore.core.conventions.signs import sections_in

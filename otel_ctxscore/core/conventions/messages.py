@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from otel_ctxscore.core.conventions.message_parts import Call, Result, Said, call_in, result_in, said_in
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.values import text_of
 
@@ -15,35 +16,8 @@ ROLES = {
     "functionmessage": "tool", "chatbot": "assistant", "toolmessagechunk": "tool",
 }  # fmt: skip
 KNOWN = frozenset({"user", "assistant", "system", "tool"})
-SILENT_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking", "blob", "file", "uri", "image", "image_url"})
 MAX_MESSAGES = 2000
 MAX_NESTING = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A tool call that the model asked for."""
-
-    id: str
-    name: str
-    arguments: Node | None
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a tool returned, as it stands in a conversation."""
-
-    id: str
-    name: str
-    value: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One text part of a message."""
-
-    text: str
-    at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +194,7 @@ def _canonical(named: str) -> str:
 
 def _tool_message(node: Node, content: Node | None) -> Message:
     """A message of role tool: all it holds is the tool's result."""
-    if content is not None and (inner := [p for p in _parts(content) if _result(p.opened()) or _call(p.opened())]):
+    if content is not None and (inner := [p for p in _parts(content) if result_in(p.opened()) or call_in(p.opened())]):
         return _assembled("tool", inner)
     name = text_of((node.key("name") or node.key("tool_name") or Node("", "")).value)
     call = text_of((node.key("tool_call_id") or node.key("id") or Node("", "")).value)
@@ -235,11 +209,11 @@ def _assembled(role: str, parts: list[Node]) -> Message:
     results: list[Result] = []
     for part in parts:
         opened = part if isinstance(part.value, str) else part.opened()
-        if (call := _call(opened)) is not None:
+        if (call := call_in(opened)) is not None:
             calls.append(call)
-        elif (result := _result(opened)) is not None:
+        elif (result := result_in(opened)) is not None:
             results.append(result)
-        elif (said := _said(opened)) is not None:
+        elif (said := said_in(opened)) is not None:
             texts.append(said)
             continue
         if texts:
@@ -248,71 +222,3 @@ def _assembled(role: str, parts: list[Node]) -> Message:
     runs += [tuple(texts)] if texts else []
     spoken = runs[-1] if runs and role == "assistant" else tuple(said for run in runs for said in run)
     return Message(role, spoken, tuple(calls), tuple(results))
-
-
-def _said(part: Node) -> Said | None:
-    """The text of a text part; None for images, reasoning and whatever else."""
-    if isinstance(part.value, str):
-        return Said(part.value, part.at) if part.value.strip() else None
-    if not isinstance(part.value, dict) or part.value.get("type") in SILENT_PARTS:
-        return None
-    for name in ("text", "content", "Text"):
-        entry = part.key(name)
-        if entry is not None and isinstance(entry.value, dict):
-            entry = entry.key("value")
-        if entry is not None and isinstance(entry.value, str) and entry.value.strip():
-            return Said(entry.value, entry.at)
-    return None
-
-
-def _call(part: Node) -> Call | None:
-    value = part.value
-    if not isinstance(value, dict):
-        return None
-    for name in ("toolUse", "functionCall", "function_call", "tool_call", "function"):
-        inner = part.key(name)
-        if inner is not None and isinstance(inner.value, dict):
-            return _called(inner, text_of(value.get("id")))
-    kind = value.get("type")
-    named = kind in ("tool_call", "tool-call", "tool_use", "function_call", "server_tool_call", "toolCall")
-    is_call = named or ("args" in value and "name" in value) or ("tool_name" in value and "arguments" in value)
-    return _called(part, "") if is_call else None
-
-
-def _called(node: Node, outer: str) -> Call:
-    name = _first(node, "name", "toolName", "tool_name")
-    identity = _first(node, "id", "toolUseId", "toolCallId", "call_id")
-    arguments = next(filter(None, map(node.key, ("arguments", "args", "input", "parameters"))), None)
-    return Call(identity or outer, name, arguments)
-
-
-def _result(part: Node) -> Result | None:
-    value = part.value
-    if not isinstance(value, dict):
-        return None
-    for name in ("toolResult", "functionResponse", "function_response", "tool_call_result"):
-        inner = part.key(name)
-        if inner is not None and isinstance(inner.value, dict):
-            return _returned(inner)
-    kinds = ("tool_call_response", "tool-result", "tool_result", "function_call_output", "server_tool_call_response")
-    return _returned(part) if value.get("type") in (*kinds, "tool-return") else None
-
-
-def _returned(node: Node) -> Result | None:
-    value = next(filter(None, map(node.key, ("response", "result", "output", "content"))), None)
-    if value is None:
-        return None
-    inner = value.key("value") if isinstance(value.value, dict) and value.value.keys() == {"type", "value"} else None
-    origin = node.key("origin") or node
-    name = _first(node, "name", "toolName", "tool_name") or _first(origin, "tool_name")
-    identity = _first(node, "id", "toolUseId", "toolCallId", "tool_use_id", "call_id", "tool_call_id")
-    identity = identity or _first(origin, "id")
-    return Result(identity, name, inner or value)
-
-
-def _first(node: Node, *names: str) -> str:
-    for name in names:
-        entry = node.key(name)
-        if entry is not None and isinstance(entry.value, str) and entry.value:
-            return entry.value
-    return ""

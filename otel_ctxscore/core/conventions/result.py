@@ -14,8 +14,8 @@ from otel_ctxscore.core.model import UNKNOWN_SERVICE, RagRun, Reason, Trace, Tra
 @dataclass(frozen=True, slots=True)
 class Options:
     """The configuration section `extraction`. `retrieval_tools` are names of tools that retrieve whatever their
-    names say; `prompt_separator` parts the contexts that stand joined in a prompt. With `own_contexts` an extractor of the
-    user's own gives the contexts: a turn with a query is a run also where no retrieval is recognised."""
+    names say; `prompt_separator` parts the contexts that stand joined in a prompt. With `own_contexts` an extractor
+    of the user's own gives the contexts: a turn with a query is a run also where no retrieval is recognised."""
 
     retrievals: Literal["each", "merge", "last"] = "each"
     query_from: Literal["user", "retrieval"] = "user"

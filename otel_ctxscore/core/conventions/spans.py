@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 from otel_ctxscore.core.conventions.answers import answer_in
-from otel_ctxscore.core.conventions.document_lists import Documents, lists_in, passed_lists_in, unwrap
+from otel_ctxscore.core.conventions.document_lists import Documents, lists_in, passed_lists_in
 from otel_ctxscore.core.conventions.flattened import Row, rows
 from otel_ctxscore.core.conventions.messages import Message, looks_like_messages, messages_in
 from otel_ctxscore.core.conventions.nested import Node
@@ -13,6 +13,7 @@ from otel_ctxscore.core.conventions.questions import question_in
 from otel_ctxscore.core.conventions.signs import variables_in
 from otel_ctxscore.core.conventions.tools import retrieves
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Reading, Role
+from otel_ctxscore.core.conventions.wrappers import unwrap
 from otel_ctxscore.core.model import Attributes, Value
 
 SYSTEM_KEYS = (

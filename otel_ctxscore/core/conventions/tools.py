@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from otel_ctxscore.core.conventions.document_lists import Documents, is_part, lists_in, shaped_lists_in, unwrap
+from otel_ctxscore.core.conventions.document_lists import Documents, lists_in, shaped_lists_in
 from otel_ctxscore.core.conventions.nested import Node
+from otel_ctxscore.core.conventions.wrappers import is_part, unwrap
 
 RETRIEVAL_WORDS = frozenset({
     "search", "searches", "lookup", "kb", "knowledge", "doc", "docs", "document", "documents", "vector", "vectors",
