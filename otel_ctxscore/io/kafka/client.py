@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import logging
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -42,7 +43,11 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
 
 
 def connection(brokers: list[str], security: KafkaSecurity) -> dict[str, Any]:
-    """The keyword arguments of an aiokafka client for these brokers. Raises ConfigError."""
+    """The keyword arguments of an aiokafka client for these brokers. Raises ConfigError.
+
+    From then on aiokafka writes no debug lines of its connections: they would hold passwords and tokens.
+    """
+    logging.getLogger("aiokafka.conn").setLevel(logging.INFO)
     chosen: dict[str, Any] = {"bootstrap_servers": brokers, "security_protocol": security.protocol}
     if security.protocol in ("SSL", "SASL_SSL"):
         chosen["ssl_context"] = _tls(security)

@@ -314,6 +314,8 @@ class KafkaSource:
 
 
 def said(error: BaseException) -> str:
+    if isinstance(error, KafkaError):
+        return str(error)  # it begins with its own name
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
