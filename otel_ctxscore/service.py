@@ -252,6 +252,7 @@ class Service:
         """Read targets, sampling rules and budgets again. Raises ConfigError, and has changed nothing then."""
         try:
             new = self._read_again()
+            budget = parts.budget(new)
         except ConfigError as error:
             log.error("reload: nothing has changed: %s", "; ".join(error.lines))
             raise
@@ -261,6 +262,7 @@ class Service:
         )
         self.config = self.config.model_copy(update={name: getattr(new, name) for name in done.applied})
         self.pipeline.sampler = parts.sampler(self.config)
+        self.budget.limits, self.budget.fraction = budget.limits, budget.fraction
         self.metrics.retarget(self.config.targets)
         self.monitor.apply(self.config)
         log.info("reload: %s", ", ".join(done.applied) or "nothing that can be applied has changed")

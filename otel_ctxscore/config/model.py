@@ -354,7 +354,7 @@ class Pinned(Section):
 class Alarm(Section):
     reference: Literal["learned"] | Pinned = "learned"
     """What the mean is compared with."""
-    margin: Rate = 0.02
+    margin: Annotated[float, Field(ge=0.001, le=1, strict=True)] = 0.02
     """How far below the reference the mean may lie."""
     false_alarm: Annotated[Duration, Field(gt=0)] = 90 * 86400.0
     """Wanted mean time between false alarms."""

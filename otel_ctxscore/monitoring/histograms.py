@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,4 +113,12 @@ async def since(store: Store, day: int) -> dict[Series, Histogram]:
     for (at, series), histogram in (await read(store)).items():
         if at >= day:
             found.setdefault(series, Histogram()).merge(histogram)
+    return found
+
+
+def of_traces(traces: Iterable[tuple[Series, Sequence[WeightedScore]]]) -> dict[Series, Histogram]:
+    """The histograms of traces, each given as a series and its judged runs."""
+    found: dict[Series, Histogram] = {}
+    for series, runs in traces:
+        found.setdefault(series, Histogram()).add(runs)
     return found

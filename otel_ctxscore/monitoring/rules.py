@@ -68,10 +68,13 @@ class Rules:
         p_max, p_min = _probabilities(config.sampling, config.judge)
         return cls(pinned, alarm.margin, alarm.false_alarm / HOUR, p_max, p_min)
 
+    def cap(self, thinning: Thinning) -> float:
+        """The weight at which weights are cut."""
+        return weight_cap(self.p_max * thinning.high, self.p_min * thinning.low)
+
     def null(self, reference: Reference, thinning: Thinning) -> NullHypothesis:
         """What the alarm of a series tests."""
-        cap = weight_cap(self.p_max * thinning.high, self.p_min * thinning.low)
-        return reference.null(margin=self.margin, cap=cap, horizon=self.horizon)
+        return reference.null(margin=self.margin, cap=self.cap(thinning), horizon=self.horizon)
 
 
 def _probabilities(sampling: cfg.Sampling, judge: cfg.Judge) -> tuple[float, float]:

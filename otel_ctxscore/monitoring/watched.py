@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from otel_ctxscore.core.stats import (
@@ -50,19 +50,22 @@ class Watched:
 
     def take(self, tick: int, runs: list[WeightedScore], upstream: float, rules: Rules, pace: Pace) -> None:
         """Take the judged runs of one trace, kept with probability `upstream` by samplers before us. What a reference
-        is learned from is no evidence against it."""
+        is learned from is no evidence against it; both see the same, cut weights."""
         self.thinning = self.thinning.widened(upstream) if self.thinning else Thinning(upstream, upstream)
-        judged = TraceTotals.of(runs).judged
+        cap = rules.cap(self.thinning)
+        cut = [replace(run, weight=min(run.weight, cap)) for run in runs]
+        judged = TraceTotals.of(cut).judged
         self._keep(tick, judged)
         if self.reference(rules) is None:
-            self._learn(tick, judged, rules, pace)
+            self.learning = self.learning.after(tick, judged)
+            self.learned = self.learning.learned(margin=rules.margin, traces=pace.traces, days=pace.days)
             self.arm(rules)
             return
         self.arm(rules)
-        found = observation(runs)
+        found = observation(cut)
         if found is not None and self.detector is not None:
             self.observed += 1
-            self.clipped += self.detector.null.clips(found[1])
+            self.clipped += cut != runs
             self.detector = self.detector.after(tick, [found])
 
     def arm(self, rules: Rules) -> None:
@@ -90,10 +93,6 @@ class Watched:
             self.recent.append((at, sums + judged))
         else:
             self.recent.append((tick, judged))
-
-    def _learn(self, tick: int, judged: Sums, rules: Rules, pace: Pace) -> None:
-        self.learning = self.learning.after(tick, judged)
-        self.learned = self.learning.learned(margin=rules.margin, traces=pace.traces, days=pace.days)
 
     def as_dict(self) -> dict[str, object]:
         """The state as JSON has it."""
