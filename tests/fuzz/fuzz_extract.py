@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of decoding and extraction: bytes as a sender may send them, through to runs.
 
-Run with atheris, which is no dependency of the tests: `python -m tests.fuzz.fuzz_extract tests/fuzz/corpus
--max_total_time=60`. All further arguments are libFuzzer's. The first byte tells how the rest is read: as an OTLP
+Run with atheris, which is no dependency of the tests: `python -m tests.fuzz.corpus FOLDER`, then
+`python -m tests.fuzz.fuzz_extract FOLDER -max_total_time=60`. All further arguments are libFuzzer's. The first byte tells how the rest is read: as an OTLP
 request in JSON or protobuf, or as the value of attributes on spans of every role.
 """
 

@@ -42,6 +42,8 @@ def begin(run: RagRun, *starts: str) -> bool:
 RUNS: dict[str, tuple[str, Kind, str, tuple[str, ...]]] = {
     "lc_oi_history_aware": (FOLLOW_UP, Kind.RETRIEVER, "aurora kettle warranty length", ALL),
     "lc_tl_history_aware": (FOLLOW_UP, Kind.RETRIEVER, "aurora kettle warranty length", ALL),
+    "lc_lf_history_aware": (FOLLOW_UP, Kind.RETRIEVER, "aurora kettle warranty length", ALL),
+    "lc_ls_history_aware": (FOLLOW_UP, Kind.RETRIEVER, "aurora kettle warranty length", ALL),
     "lc_oi_compression_ensemble": (QUERY, Kind.RETRIEVER, QUERY, (TOASTER, KETTLE)),
     "lc_oi_self_rag_graph": (QUERY, Kind.RETRIEVER, QUERY, ALL),
     "lc_tl_self_rag_graph": (QUERY, Kind.RETRIEVER, QUERY, ALL),
@@ -64,7 +66,7 @@ def test_one_turn(name: str) -> None:
 
 def test_a_rewritten_query_has_its_history() -> None:
     told = (("user", "Tell me of the Aurora kettle"), ("assistant", "It boils water."))
-    assert run_of("lc_oi_history_aware").history == run_of("lc_tl_history_aware").history == told
+    assert all(run_of(f"lc_{by}_history_aware").history == told for by in ("oi", "tl", "lf", "ls"))
 
 
 def test_the_second_turn_of_a_thread_is_one_turn() -> None:
@@ -72,6 +74,14 @@ def test_the_second_turn_of_a_thread_is_one_turn() -> None:
     assert (run.query, run.response, run.session) == (QUERY, ANSWER, "t1")
     assert run.history == (("user", "Weather in Paris?"), ("assistant", "It is sunny."))
     assert [(r.kind, r.ranked) for r in run.retrievals] == [(Kind.TOOL, False)]
+
+
+@pytest.mark.parametrize("name", ["strands_second_turn", "strands_exp_second_turn"])
+def test_events_of_a_second_turn_have_the_first_as_history(name: str) -> None:
+    run = run_of(name)
+    assert (run.query, (run.response or "").strip(), run.session) == (QUERY, ANSWER, "s1")
+    assert run.history == (("user", "Tell me of kettles"), ("assistant", ANSWER))
+    assert begin(run, *ALL)
 
 
 def test_what_a_postprocessor_that_writes_nothing_left_is_what_the_answer_was_made_from() -> None:
