@@ -11,7 +11,7 @@ from otel_ctxscore.core.conventions.dialects import CATALOGUE
 from otel_ctxscore.core.conventions.signs import session_of
 from otel_ctxscore.core.conventions.tree import Tree, tree_of
 from otel_ctxscore.core.conventions.values import is_redacted, text_of
-from otel_ctxscore.core.conventions.vocabulary import Dialect, Occurrence, Reading, Sight
+from otel_ctxscore.core.conventions.vocabulary import Dialect, Occurrence, Reading, Role, Sight
 from otel_ctxscore.core.model import Attributes, LogRecord, Span, Trace, Value
 
 
@@ -116,9 +116,16 @@ def _read(sight: Sight, overlays: Sequence[Dialect]) -> Reading:
     reading = Reading()
     for dialect in (*overlays, *spoken_by(sight)):
         reading = reading.filled(dialect.read(sight))
-    redacted = reading.redacted or any(is_redacted(v) for v in sight.span.attributes.values() if isinstance(v, str))
+    redacted = reading.redacted or (reading.role is not Role.OTHER and _hides(reading, sight))
     failed = reading.failed or sight.span.status_code == 2
     return replace(reading, session=reading.session or session_of(sight), redacted=redacted, failed=failed)
+
+
+def _hides(reading: Reading, sight: Sight) -> bool:
+    """Whether placeholders stand in place of contents in a span that some dialect knows."""
+    values = [*sight.span.attributes.values(), *(v for o in sight.occurrences for v in o.attributes.values())]
+    said = (part.text for message in (*reading.heard, *reading.said) for part in message.texts)
+    return any(is_redacted(value) for value in values if isinstance(value, str)) or any(map(is_redacted, said))
 
 
 def spoken_by(sight: Sight) -> tuple[Dialect, ...]:

@@ -357,6 +357,16 @@ def test_redacted_parts_are_named() -> None:
     assert "OPENINFERENCE_HIDE_INPUTS" in (extraction.hint or "")
 
 
+def test_placeholders_inside_messages_are_named_and_those_of_other_spans_are_not() -> None:
+    built = Built()
+    built.span("retrieval", b"", {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": FOUND})
+    built.span("chat", b"", chat(("user", "[REDACTED]"), said="<redacted by policy>"))
+    assert built.extraction().reason is Reason.REDACTED
+    built.spans[1:] = []
+    built.span("GET", b"", {"http.request.header.authorization": "[REDACTED]"})
+    assert built.extraction().reason is Reason.NO_QUERY
+
+
 def test_content_that_is_off_is_said_with_its_switch() -> None:
     built = Built()
     built.span("haystack.component.run", b"", {"haystack.component.type": "BM25Retriever"}, scope="haystack")
