@@ -244,9 +244,11 @@ class Service:
         """The alarm of each series as it stands."""
         return self.monitor.statuses()
 
-    def acknowledge(self, known: str, by: str) -> AlarmRecord | None:
-        """A person took note of an alarm; None where there is no such alarm."""
-        return self.monitor.acknowledge(known, by)
+    async def acknowledge(self, known: str, by: str) -> AlarmRecord | None:
+        """A person took note of an alarm, and it is kept on disk; None where there is no such alarm."""
+        record = self.monitor.acknowledge(known, by)
+        await self.database.flush()
+        return record
 
     def reload(self) -> Reloaded:
         """Read targets, sampling rules and budgets again. Raises ConfigError, and has changed nothing then."""

@@ -35,7 +35,7 @@ def routes(status: Status) -> list[web.RouteDef]:
         if by is None:
             return error(400, "by is no name", f'send {{"by": NAME}} of at most {MAX_NAME} characters, or nothing')
         known = request.match_info["id"]
-        record = status.acknowledge(known, by)
+        record = await status.acknowledge(known, by)
         return web.json_response(shown(record)) if record is not None else _unknown(known)
 
     async def reload(request: web.Request) -> web.Response:

@@ -87,8 +87,8 @@ class Status(Protocol):
     def alarm_statuses(self) -> Sequence[tuple[Series, AlarmStatus]]:
         """The alarm of each series as it stands."""
 
-    def acknowledge(self, known: str, by: str) -> AlarmRecord | None:
-        """A person took note of an alarm; None where there is no such alarm."""
+    async def acknowledge(self, known: str, by: str) -> AlarmRecord | None:
+        """A person took note of an alarm, and it is kept on disk; None where there is no such alarm."""
 
     def reload(self) -> Reloaded:
         """Read the configuration again. Raises ConfigError, and has changed nothing then."""

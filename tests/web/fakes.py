@@ -49,7 +49,7 @@ class FakeService:
     def alarm_statuses(self) -> list[tuple[Series, AlarmStatus]]:
         return self.series
 
-    def acknowledge(self, known: str, by: str) -> AlarmRecord | None:
+    async def acknowledge(self, known: str, by: str) -> AlarmRecord | None:
         if known in self.kept:
             self.kept[known] = replace(self.kept[known], acknowledged=60.0, acknowledged_by=by)
         return self.kept.get(known)
