@@ -106,9 +106,11 @@ def judge(config: Config, cache: VerdictCache | None = None) -> Judge | TwoJudge
         local, llm = _local_judge(section.local), _llm_judge(section.llm, cache)
         band = AUTO_BAND if section.band == "auto" else section.band
         return CascadeJudge(local, llm, band=band, rate=section.rate, salt=config.sampling.salt)
-    if isinstance(section, cfg.CustomJudge):
-        return _custom_judge(section)
-    raise ConfigError(f"judge.type: {section.type}: not built yet")
+    if isinstance(section, cfg.CrossEncoderJudge):
+        from otel_ctxscore.judges.cross_encoder import CrossEncoderJudge
+
+        return CrossEncoderJudge(section.model, calibration=section.calibration)
+    return _custom_judge(section)
 
 
 def published(judge: Judge | TwoJudges) -> Judge:

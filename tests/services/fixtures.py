@@ -23,6 +23,7 @@ from tests.services.jaeger import Jaeger
 from tests.services.kafka import PASSWORD, USER, Kafka
 from tests.services.otelcol import Collector
 from tests.services.prometheus import Prometheus, promtool
+from tests.services.reranker import RERANKER
 from tests.services.tools import Check
 
 if TYPE_CHECKING:
@@ -228,3 +229,10 @@ def page(chromium: Chromium) -> Iterator[Page]:
     """A page of a new browser, for a test that is not async."""
     with chromium.page() as page:
         yield page
+
+
+@pytest.fixture(scope="session")
+def reranker(services_folder: Path) -> Path:
+    """A folder with a cross-encoder exported to ONNX."""
+    need("reranker")
+    return RERANKER.folder
