@@ -23,6 +23,8 @@ Structured = Literal["json_schema", "tool", "prompt"]
 _OURS = frozenset(
     {"model", "messages", "stream", "timeout", "num_retries", "max_retries", "fallbacks", "api_key", "api_base", "n"}
 )
+_NEVER = 3600.0
+"""Seconds. The deadline is ours; litellm makes a client with a connection pool for each different time-out."""
 _NAME = "judgement"
 _QUIET = ("LiteLLM", "openai", "httpx", "httpcore")
 _ALONE = {
@@ -80,6 +82,7 @@ class LiteLLMCompletion:
             "model": model,
             "api_base": api_base,
             "api_key": api_key,
+            "timeout": _NEVER,
             "num_retries": 0,
             "max_retries": 0,
             "drop_params": True,
@@ -102,7 +105,7 @@ class LiteLLMCompletion:
             async with asyncio.timeout(seconds):
                 while True:
                     try:
-                        return _answer(await self.litellm.acompletion(**self._call(question, seconds)))
+                        return _answer(await self.litellm.acompletion(**self._call(question)))
                     except Exception as error:
                         if not self._does_without(error):
                             raise completion_error(error, time.time()) from None
@@ -116,10 +119,9 @@ class LiteLLMCompletion:
 
         is_internal_call.set(True)
 
-    def _call(self, question: Question, seconds: float) -> dict[str, Any]:
+    def _call(self, question: Question) -> dict[str, Any]:
         call: dict[str, Any] = {
             "messages": [dict(message) for message in question.messages],
-            "timeout": seconds,
             self._limit_name: question.max_tokens,
             **self._form(question.schema),
         }
