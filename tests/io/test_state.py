@@ -147,3 +147,18 @@ async def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
     kept = {int(str(row[0])) for row in await state.read("SELECT key FROM verdicts")}
     assert set(range(committed + 1)) <= kept
     await state.close()
+
+
+async def test_a_second_service_on_the_same_folder_keeps_its_state_in_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = opened(tmp_path, max_size=MIB, max_age=1)
+    with caplog.at_level(logging.ERROR):
+        second = opened(tmp_path, max_size=MIB, max_age=1)
+    assert second.path is None
+    assert "in use by another service" in caplog.text
+    await first.close()
+    third = opened(tmp_path, max_size=MIB, max_age=1)
+    assert third.path == tmp_path / "state.sqlite3"
+    await second.close()
+    await third.close()

@@ -7,6 +7,7 @@ else. A disk that takes no more costs history, never a score.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
 import os
 import sqlite3
@@ -50,14 +51,33 @@ def default_folder() -> Path:
 
 
 def opened(folder: Path | None, *, max_size: int, max_age: float) -> Database:
-    """The state in a folder, or one in memory where the file cannot be used: the service scores all the same."""
+    """The state of a service in a folder, or one in memory where the file cannot be used: the service scores all the
+    same. A folder serves one service at a time: two would overwrite each other's evidence."""
     path = (folder or default_folder()) / "state.sqlite3"
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return Database(path, max_size=max_size, max_age=max_age)
+        lock = _locked(path)
+        try:
+            return Database(path, max_size=max_size, max_age=max_age, lock=lock)
+        except StateError:
+            os.close(lock)
+            raise
     except (StateError, OSError) as error:
         log.error("state: %s; nothing will survive a restart", error)
         return Database(None, max_size=max_size, max_age=max_age)
+
+
+def _locked(path: Path) -> int:
+    """The descriptor of a file that is locked while it is open. Raises StateError where another process has it."""
+    lock = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise StateError(f"{path} is in use by another service; set state.path to another folder") from None
+    except OSError as error:
+        log.warning("state: %s cannot be locked (%s); let no other service use it", path, error)
+    return lock
 
 
 class Database:
@@ -67,9 +87,17 @@ class Database:
     """
 
     def __init__(
-        self, path: Path | None, *, max_size: int, max_age: float, clock: Callable[[], float] = time.time
+        self,
+        path: Path | None,
+        *,
+        max_size: int,
+        max_age: float,
+        clock: Callable[[], float] = time.time,
+        lock: int | None = None,
     ) -> None:
+        """`lock` is a descriptor that is closed with the database."""
         self.path = path
+        self._lock = lock
         self.dropped = 0
         self._clock = clock
         self._max_age = max_age
@@ -104,6 +132,8 @@ class Database:
         await self.flush()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._sql.close)
         self._thread.shutdown()
+        if self._lock is not None:
+            os.close(self._lock)
 
     async def size(self) -> int:
         """Bytes of the file, without what is free in it."""
