@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 from otel_ctxscore.core.conventions.answers import answer_in
+from otel_ctxscore.core.conventions.document_fields import document_of
 from otel_ctxscore.core.conventions.document_lists import Documents, lists_in, passed_lists_in
 from otel_ctxscore.core.conventions.flattened import Row, rows
 from otel_ctxscore.core.conventions.messages import Message, looks_like_messages, messages_in
@@ -24,6 +25,12 @@ SYSTEM_KEYS = (
     "system_prompt",
     "instructions",
 )
+PASSAGE_KEYS = frozenset({
+    "context", "contexts", "documents", "docs", "passages", "chunks", "text_chunks", "retrieved_documents",
+    "retrieved_docs", "retrieved_contexts", "retrieved_chunks",
+})  # fmt: skip
+WORDS_OF_A_PASSAGE = 3
+"""A list of shorter texts under such a name holds titles or file names."""
 TURN_KEYS = ("messages", "prompt", "contents", "input", "inputs", "data", "kwargs")
 
 
@@ -68,16 +75,26 @@ def documents_in(gave: Node | None) -> tuple[Documents, ...] | None:
 
 
 def handed_on(given: Node | None, gave: Node | None, name: str | None) -> tuple[Documents, ...] | None:
-    """Documents that a step gave or was given: beyond doubt by their shape, or by the name of the step and the shape
-    of a list."""
+    """Documents that a step gave or was given: beyond doubt by their shape, as a list of texts that is named for the
+    context, or by the name of the step and the shape of a list."""
     for node in (gave, given):
-        if node is not None and (found := passed_lists_in(node)) is not None:
+        if node is not None and (found := passed_lists_in(node) or _texts_for_context(node)) is not None:
             return found
     unwrapped = unwrap(gave) if gave is not None and retrieves(name) else None
     if unwrapped is None or not isinstance(unwrapped.value, dict | list):
         return None
     found = lists_in(unwrapped)
     return found if found and any(listed.has_text for listed in found) else None
+
+
+def _texts_for_context(node: Node) -> tuple[Documents, ...] | None:
+    """A list of passages under a name such as `context`, as DSPy and graphs hand them from step to step."""
+    inputs = _inputs(node)
+    for name, entry in inputs.entries() if inputs is not None else ():
+        texts = list(entry.opened().each()) if name.lower() in PASSAGE_KEYS else []
+        if texts and all(isinstance(t.value, str) and len(t.value.split()) >= WORDS_OF_A_PASSAGE for t in texts):
+            return (Documents(tuple(map(document_of, texts)), entry.at),)
+    return None
 
 
 def told_in(node: Node | None) -> tuple[Message, ...]:

@@ -49,6 +49,7 @@ RUNS: dict[str, tuple[str, Kind, str, tuple[str, ...]]] = {
     "lc_tl_self_rag_graph": (QUERY, Kind.RETRIEVER, QUERY, ALL),
     "lc_both_agent_retriever_tool": (QUERY, Kind.RETRIEVER, "kettle warranty", ALL),
     "li_oi_llmrerank": (QUERY, Kind.RERANKER, QUERY, (RETURNS, KETTLE)),
+    "dspy_rag": (QUERY, Kind.RETRIEVER, QUERY, ALL),
     "hs_oi_ranker": (QUERY, Kind.RERANKER, QUERY, (TOASTER, RETURNS)),
     "hs_nat_ranker": (QUERY, Kind.RERANKER, QUERY, (TOASTER, RETURNS)),
     "hs_nat_agent": (QUERY, Kind.TOOL, "kettle warranty", ALL),
