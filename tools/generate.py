@@ -18,7 +18,8 @@ from otel_ctxscore.cli import COMMANDS
 from otel_ctxscore.config import reference, schema
 from otel_ctxscore.core.conventions import page as conventions_page
 from otel_ctxscore.telemetry.page import page as metrics_page
-from tools.prometheus_rules import alerting_file, recording_file
+from tools.prometheus_rules import RULES
+from tools.prometheus_rules.scenarios import scenario_files
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -47,8 +48,8 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/commands.md": _commands,
     "docs/conventions.md": conventions_page,
     "docs/metrics.md": metrics_page,
-    "deploy/prometheus/recording.yml": recording_file,
-    "deploy/prometheus/alerting.yml": alerting_file,
+    **{f"deploy/prometheus/{name}": make for name, make in RULES.items()},
+    **{f"deploy/prometheus/tests/{name}": make for name, make in scenario_files().items()},
 }
 """What is made, and by what."""
 

@@ -12,25 +12,31 @@ from tools.prometheus_rules.rule import Group, Record, rules_file
 from tools.prometheus_rules.series import WINDOWS
 from tools.prometheus_rules.shares import share_rules, target_rules
 
+ALERTS = Group("ctxscore-alerts", "1m", tuple(alerts()))
 _HEAD = "Made by `make generate` from tools/prometheus_rules. Formulas: docs/statistics.md."
 
 
 def recording_groups() -> list[Group]:
-    """All recording rules: one group for what has no window, and one a window."""
+    """Records of services: one group for what has no window, and one a window."""
     fixed = Group("ctxscore-pinned", "1m", (*baseline_rules(), *target_rules()))
     return [fixed, *(Group(f"ctxscore-{window}", every, _windowed(window)) for window, every in WINDOWS.items())]
 
 
-def recording_file() -> str:
-    """The text of deploy/prometheus/recording.yml."""
-    return rules_file(_HEAD, recording_groups())
-
-
-def alerting_file() -> str:
-    """The text of deploy/prometheus/alerting.yml."""
-    return rules_file(_HEAD + " What to do: docs/runbook.md.", [Group("ctxscore-alerts", "1m", tuple(alerts()))])
+def segment_groups() -> list[Group]:
+    """Records of segments, one group a window; they read whether a window is truncated from the services' records."""
+    return [
+        Group(f"ctxscore-segments-{window}", every, tuple(estimate_rules(SEGMENTS, window)))
+        for window, every in WINDOWS.items()
+    ]
 
 
 def _windowed(window: str) -> tuple[Record, ...]:
-    estimates = (*estimate_rules(SERVICES, window), *estimate_rules(SEGMENTS, window))
-    return (*estimates, *drift_rules(window), *share_rules(window))
+    return (*estimate_rules(SERVICES, window), *drift_rules(window), *share_rules(window))
+
+
+RULES = {
+    "recording.yml": lambda: rules_file(_HEAD, recording_groups()),
+    "recording_segments.yml": lambda: rules_file(_HEAD + " For `segments`.", segment_groups()),
+    "alerting.yml": lambda: rules_file(_HEAD + " What to do: docs/runbook.md.", [ALERTS]),
+}
+"""The files of deploy/prometheus, and what makes each."""

@@ -9,7 +9,7 @@ from otel_ctxscore.core.stats.drift import MIN_PSI
 from otel_ctxscore.core.stats.estimate import LOW_N_EFF
 from otel_ctxscore.telemetry import catalogue as c
 from tools.prometheus_rules.rule import Alert
-from tools.prometheus_rules.series import SERIES, names, record
+from tools.prometheus_rules.series import SERIES, increase, names, record
 
 _PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 _RUNBOOK = f"{_PROJECT['urls']['Documentation']}/runbook.md"
@@ -56,8 +56,8 @@ def _quality() -> list[Alert]:
             "CtxscoreAlarm",
             f"{ratio} >= 1\nor\n{ratio} >= 0.1 and {firing}",
             f"The mean of {_N} has fallen",
-            "The evidence that the mean lies below its reference is {{ $value | humanize }} times what a false alarm "
-            "reaches once in the time set as `alarm.false_alarm`. Version {{ $labels.version }}.",
+            'The evidence that the mean lies below its reference is {{ $value | printf "%.2f" }} times what is reached '
+            "by chance once in the time set as `alarm.false_alarm`. Version {{ $labels.version }}.",
             wait="1m",
             board="quality",
             shown=_CHOSEN,
@@ -78,7 +78,7 @@ def _quality() -> list[Alert]:
             f"{record('estimate_upper', '6h')} < {record('target')} and {record('estimate_n_eff', '6h')} >= {n}",
             f"{_N} is below its target",
             "The whole 95 % interval of the last six hours lies below the target; its upper end is "
-            "{{ $value | humanize }}. This is looked at every minute and makes no promise about false alarms.",
+            '{{ $value | printf "%.2f" }}. This is looked at every minute and makes no promise about false alarms.',
             wait="15m",
             board="quality",
             shown=_CHOSEN,
@@ -87,7 +87,7 @@ def _quality() -> list[Alert]:
             "CtxscoreDrift",
             f"{_drifted('6h')}\nor\n{_drifted('1d')}",
             f"The distribution of {_N} has changed",
-            "PSI against the pinned baseline is {{ $value | humanize }}, beyond what noise reaches in one of a "
+            'PSI against the pinned baseline is {{ $value | printf "%.2f" }}, beyond what noise reaches in one of a '
             "thousand windows, in this window and in the one before.",
             wait="10m",
             board="drift",
@@ -119,6 +119,7 @@ def _traffic() -> list[Alert]:
     empty, coverage, asked = (record(name, "1h") for name in ("empty_share", "coverage", "asked"))
     usual = f"({record('empty_share', '1d')} offset 1d or 0 * {empty} + 0.1)"
     hour, before = f"sum by (service) ({record('values', '1h')})", f"sum by (service) ({record('values', '6h')})"
+    traces = increase(c.TRACES, "1h", ("service",))
     yesterday, last_week = (f"sum by (service) ({record('values', '1h')} offset {ago})" for ago in ("1d", "1w"))
     return [
         _alert(
@@ -134,11 +135,11 @@ def _traffic() -> list[Alert]:
             "CtxscoreNoData",
             f"absent({c.CLOSED_TRACES.full_name})\nor\n"
             f"({yesterday} >= {n} unless {last_week} == 0\n"
-            f"  or {before} >= 100 unless {yesterday} >= 0)\n  unless {hour} > 0",
+            f"  or {before} >= 100 and {traces} >= {n})\n  unless {hour} > 0",
             "No scores{{ with $labels.service }} for {{ . }}{{ end }}",
-            "Nothing was scored for an hour although there used to be traffic at this time, or the service is not "
-            "scraped at all. This says nothing about quality.",
-            wait="10m",
+            "Nothing was scored for an hour although traces come, or although there was traffic at this time "
+            "yesterday; or the service is not scraped at all. This says nothing about quality.",
+            wait="30m",
             board="operations",
         ),
         _alert(
@@ -193,7 +194,7 @@ def _service() -> list[Alert]:
             f"sum by (job) ({lag}) > 600 * sum by (job) (rate({read}[10m])) and sum by (job) ({lag}) > 0",
             "Scores come late",
             "A run waits longer than 5 minutes, the consumer has not read for 2 minutes, or the lag is more than 10 "
-            "minutes of what is read. Value: {{ $value | humanize }}.",
+            'minutes of what is read. Value: {{ $value | printf "%.2f" }}.',
             wait="10m",
             board="operations",
         ),
