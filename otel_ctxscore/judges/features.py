@@ -17,7 +17,9 @@ from otel_ctxscore.judges.text import Idf, Passage, read
 MAX_TERMS = 48  # of a query: its rarest are kept
 STOP_IDF = 130  # a query term below this is matched only if the query has no other
 MAX_WINDOWS = 200  # of a context in which nearness is looked for
-LEAST_WEIGHT, LOCAL_FREQUENCY = 0.5, 3.0  # see `reweigh`
+LEAST_WEIGHT = 0.5
+FAMILIAR = 0.2  # share of common words from which a query is in a language the token table knows
+LOCAL_FREQUENCY = {True: 1.5, False: 3.0}  # by that; see `reweigh`
 PREFIX = 5  # letters that two forms of a word share
 
 # name: direction in which the probability may move.
@@ -47,6 +49,7 @@ class Query(NamedTuple):
     numbers: int
     asks: str
     total: float
+    familiar: bool
 
 
 _NAME_ASK = re.compile(r"\b(who|whom|whose)\b|谁|誰", re.I)
@@ -93,6 +96,7 @@ def analyse(query: str, idf: Idf) -> Query:
         numbers,
         asked(query),
         sum(weights) or 1.0,
+        sum(t in idf.common for t in passage.tokens) >= FAMILIAR * len(passage.tokens),
     )
 
 
@@ -160,13 +164,13 @@ def _mask(terms: Iterable[int]) -> int:
 def reweigh(query: Query, hits: Sequence[Hits], idf: Idf) -> Query:
     """Lower the weight of a term outside the token table by the logarithm of how many contexts have it.
 
-    In a language that the table does not know this is all that tells the frequent words from the rare.
+    In a language that the table does not know this alone tells the frequent words from the rare: it counts double.
     """
-    weights = list(query.weights)
+    weights, rate = list(query.weights), LOCAL_FREQUENCY[query.familiar]
     for i, term in enumerate(query.terms):
         found = 0 if term in idf.table else sum(h.exact >> i & 1 for h in hits)
         if found > 1:
-            weights[i] = max(LEAST_WEIGHT, weights[i] - LOCAL_FREQUENCY * math.log(found))
+            weights[i] = max(LEAST_WEIGHT, weights[i] - rate * math.log(found))
     pairs = {(a, b): (weights[a] + weights[b]) / 2 for a, b in query.pairs}
     return query._replace(weights=weights, pairs=pairs, total=math.fsum(weights) or 1.0)
 

@@ -11,14 +11,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
 from otel_ctxscore.judges.lexical import LexicalModel
 from tools.judge import baseline
-from tools.judge.baseline import CLAIMS, SEED, Scored
+from tools.judge.baseline import CLAIMS, SEED, Item, Scored
 from tools.judge.train import Judge
 
 REPORT = Path(__file__).with_name("REPORT.md")
@@ -93,31 +93,43 @@ def row(name: str, part: list[Scored], before: list[float], after: list[float]) 
     return f"| {name} | {len(part)} | {sum(len(s.y) for s in part)} | {' | '.join(cells)} |"
 
 
-def speed() -> list[str]:
-    """Pairs a second of one process with the shipped model, by the baseline's method."""
-    model = LexicalModel.load()
-    rows = [it for it in baseline.load("relevance") if it.get("response")]
-    sample = random.Random(SEED).sample(rows, 100)
-    pairs = sum(len(it["contexts"]) for it in sample)
+def rate(judge: Callable[[Item], object], sample: list[Item]) -> float:
+    """Pairs a second of processor time, median of 5 runs."""
     times = []
     for _ in range(5):
-        started = time.perf_counter()
+        started = time.process_time()
         for item in sample:
-            texts = baseline.texts(item)
-            model.useful(item["query"], texts)
-            model.used(item["query"], texts, item["response"])
-        times.append(time.perf_counter() - started)
-    rate = pairs / sorted(times)[2]
-    return ["## Speed", "", f"Both heads, one process, median of 5 runs over {pairs} pairs: {rate:.0f} pairs a second."]
+            judge(item)
+        times.append(time.process_time() - started)
+    return sum(len(item["contexts"]) for item in sample) / sorted(times)[2]
+
+
+def speed() -> list[str]:
+    """Both heads of both judges on the baseline's sample."""
+    model = LexicalModel.load()
+    heads = [
+        baseline.LexicalJudge(h).fit([it for it in baseline.load(h) if it["dataset"] != CLAIMS]) for h in baseline.HEADS
+    ]
+    sample = random.Random(SEED).sample([it for it in baseline.load("relevance") if it.get("response")], 100)
+
+    def old(item: Item) -> object:
+        return [h.predict(item["query"], baseline.texts(item), item["response"]) for h in heads]
+
+    def new(item: Item) -> object:
+        texts = baseline.texts(item)
+        return model.useful(item["query"], texts), model.used(item["query"], texts, item["response"])
+
+    found = f"{rate(old, sample):.0f} -> {rate(new, sample):.0f}"
+    return ["## Speed", "", f"Both heads, pairs a second of processor time, median of 5 runs: {found}."]
 
 
 HEADER = """# The local judge beside the baseline
 
 Written by `python -m tools.judge.report`. Each cell: baseline -> local judge, leave-one-data-set-out, at p >= 0.5.
-Nothing is tuned on the data set held out: fit, token table and calibration see the other families only.
+Trees and token table of a fold see the other families only. Features, sizes and the two calibration constants of a
+head were chosen looking at these same folds, so the figures are mildly optimistic: no data set was kept back.
 AP error: mean |AP of the verdicts - AP of the labels| a query. ECE: ten bins. The interval draws groups inside the
-folds, both judges alike: it covers the draw of queries, not the choice of data sets. Features and sizes were chosen
-looking at these folds, so the figures are mildly optimistic.
+folds, both judges alike: it covers the draw of queries, not the choice of data sets.
 """
 
 

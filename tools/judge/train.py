@@ -37,7 +37,10 @@ SCHEMA = {"relevance": RELEVANCE, "used": USED}
 TREES = {"relevance": 120, "used": 120}
 LEAVES = {"relevance": 4, "used": 8}
 SUBSET_WEIGHT = 1.0  # of a pair in a list made from a part of a query's contexts
-CALIBRATION = {"relevance": (1.0, 0.0), "used": (1.0, 0.0)}  # slope and shift of the log odds, by REPORT.md's folds
+# Slope and shift of the log odds, chosen on the predictions for held-out data sets. A lower shift of `relevance` finds
+# a useful context less often where there is none, and says too rarely yes where most are useful: -.05 finds one in
+# 40% of such lists in place of 45%, at an error in average precision of .24 in place of .23.
+CALIBRATION = {"relevance": (1.2, 0.2), "used": (1.3, 0.0)}
 reading = lru_cache(60_000)(read)
 
 
