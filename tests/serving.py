@@ -36,6 +36,7 @@ class Serving:
             "sources": {"otlp": {"grpc": self.grpc, "http": http}},
             "assembly": {"quiet_period": "500ms", "idle": "2s"},
             "admin": {"listen": self.admin},
+            "state": {"path": str(folder / "state")},
             "shutdown": {"grace": "10s"},
             **config,
         }
