@@ -38,8 +38,16 @@ def _command_lines() -> Iterator[str]:
     yield "Exit codes: 0 done, 1 input unreadable or a stated condition not met, 2 usage or configuration.\n"
     for name in COMMANDS:
         command = importlib.import_module(f"otel_ctxscore.cli.{name.replace('-', '_')}").command
-        context = click.Context(command, info_name=f"otel-ctxscore {name}", max_content_width=100)
-        yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n"
+        yield from _command(name, command)
+
+
+def _command(name: str, command: click.Command) -> Iterator[str]:
+    """Its help, and that of its own commands."""
+    context = click.Context(command, info_name=f"otel-ctxscore {name}", max_content_width=100)
+    yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n"
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(context):
+            yield from _command(f"{name} {inner}", command.commands[inner])
 
 
 FILES: dict[str, Callable[[], str]] = {
