@@ -45,6 +45,11 @@ generate: $(STAMP)-dev ## Write the generated files: schema, reference, document
 services: $(STAMP)-dev ## Install the servers that tests start (cached outside the repository)
 	$(PY) -m tests.services install
 
+fuzz: $(STAMP)-dev ## A minute of coverage-guided fuzzing of decode and extraction
+	@scripts/venv.sh $(VENV) fuzz
+	$(PY) -m tests.fuzz.corpus .fuzz-corpus
+	$(PY) -m tests.fuzz.fuzz_extract .fuzz-corpus -max_total_time=60 -max_len=20000
+
 lock: $(STAMP)-dev ## Write constraints.txt from what is installed
 	$(VENV)/bin/pip freeze --exclude-editable > constraints.txt
 
