@@ -246,6 +246,10 @@ class LlmJudge(Section):
     """Regular expressions, or "package:function", applied before text leaves the process."""
     on_outage: Literal["wait", "local", "skip"] = "wait"
     """While the circuit is open: keep runs waiting, use the local judge, or leave them unscored."""
+    outage_limit: Duration = 1800.0
+    """Longest that a run waits so; after it the run is unscored (`judge_unavailable`)."""
+    prompt_tokens: Annotated[int, Field(ge=1000)] = 32_000
+    """Tokens that a prompt may take. A longer context is cut, marked and counted; more contexts take several calls."""
 
 
 class SampledJudge(Section):

@@ -33,7 +33,7 @@ class Panel:
 
         Raises CompletionError with what stood in the way last, and OutageError where all stayed out too long.
         """
-        began = now()
+        held_since: float | None = None
         while True:
             failure: CompletionError | None = None
             for place, endpoint in enumerate(self.endpoints):
@@ -53,16 +53,17 @@ class Panel:
                         endpoint.circuit.abandoned()
             if failure is not None:
                 raise failure
-            await self._wait(began, watch)
+            held_since = now() if held_since is None else held_since
+            await self._wait(held_since, watch)
 
     def _tries(self, place: int) -> int | None:
         """All the time there is for the last one that may answer."""
         rest = self.endpoints[place + 1 :]
         return _TRIES_BEFORE_NEXT if any(not e.circuit.is_open and e.stopped is None for e in rest) else None
 
-    async def _wait(self, began: float, watch: Stopwatch) -> None:
+    async def _wait(self, held_since: float, watch: Stopwatch) -> None:
         """Until a circuit may have changed. The deadline begins anew: the time before it told of the outage only."""
-        if now() - began >= self._hold:
+        if now() - held_since >= self._hold:
             raise OutageError("no judge model answers")
         probe = min(endpoint.circuit.next_probe for endpoint in self.endpoints)
         await asyncio.sleep(min(max(probe - now(), 0.1), _LOOK_AGAIN) * random.uniform(0.8, 1.2))
