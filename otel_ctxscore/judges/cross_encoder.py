@@ -68,7 +68,7 @@ class CrossEncoderJudge:
             texts = [run.judged[place].text for place in places]
             odds, shortened = self._pairs.log_odds(question, texts)
             cut += shortened
-            used = used_by(self._lexical, question, texts, run.response) or [None] * len(texts)
+            used: Sequence[float | None] = used_by(self._lexical, question, texts, run.response) or [None] * len(texts)
             for place, z, share in zip(places, odds, used, strict=True):
                 verdicts[place] = Verdict(useful=self._calibration(logistic(z)), used=share)
         took = time.perf_counter() - started
