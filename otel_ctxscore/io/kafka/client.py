@@ -10,8 +10,10 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.abc import AbstractTokenProvider
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import for_code
 
 from otel_ctxscore.config import secret
 from otel_ctxscore.config.model import KafkaSecurity
@@ -65,6 +67,19 @@ async def started(connection: Mapping[str, Any], **options: Any) -> AIOKafkaProd
         await producer.stop()
         raise
     return producer
+
+
+async def partitions_of(topic: str, connection: Mapping[str, Any]) -> list[TopicPartition]:
+    """The partitions of a topic. Raises KafkaError where there is no such topic, or no broker answers."""
+    client = AIOKafkaAdminClient(**connection)
+    try:
+        await client.start()
+        [found] = await client.describe_topics([topic])
+    finally:
+        await client.close()
+    if found["error_code"]:
+        raise for_code(found["error_code"])(f"topic {topic}")
+    return sorted(TopicPartition(topic, one["partition"]) for one in found["partitions"])
 
 
 def _tls(security: KafkaSecurity) -> ssl.SSLContext:

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.structs import ConsumerRecord
 
 from otel_ctxscore.config import model as cfg
 from otel_ctxscore.io.kafka.client import started
 from otel_ctxscore.io.kafka.records import Headers
 
 PREFIX = "ctxscore."
+ADDED = ("topic", "partition", "offset", "error")
 MAX_BYTES = 1 << 30
 """A letter is as large as the record it was: what the brokers took once is not refused here."""
 
@@ -51,18 +53,15 @@ def dead_letters(chosen: cfg.DeadLetter | None, connection: Mapping[str, Any]) -
 class DeadLetterTopic:
     """A topic: the record as it was, with `ctxscore.topic`, `.partition`, `.offset` and `.error` as further headers."""
 
-    def __init__(self, topic: str, connection: Mapping[str, Any]) -> None:
+    def __init__(self, topic: str, connection: Mapping[str, Any], producer: AIOKafkaProducer | None = None) -> None:
         self._topic = topic
         self._connection = connection
-        self._producer: AIOKafkaProducer | None = None
+        self._producer = producer
 
     async def put(self, letter: DeadLetter) -> None:
         if self._producer is None:
             self._producer = await started(self._connection, max_request_size=MAX_BYTES)
-        added = [
-            (f"{PREFIX}{name}", str(getattr(letter, name)).encode())
-            for name in ("topic", "partition", "offset", "error")
-        ]
+        added = [(f"{PREFIX}{name}", str(getattr(letter, name)).encode()) for name in ADDED]
         headers = [*letter.headers, *added]
         await self._producer.send_and_wait(self._topic, letter.value, key=letter.key, headers=headers)
 
@@ -99,6 +98,18 @@ def to_json(letter: DeadLetter) -> dict[str, Any]:
         "value": _text(letter.value),
         "headers": [[name, _text(value)] for name, value in letter.headers],
     }
+
+
+def of_record(record: ConsumerRecord) -> DeadLetter:
+    """The letter that a record of the dead-letter topic holds. Raises ValueError for one that holds none."""
+    added = {name.removeprefix(PREFIX): value.decode(errors="replace") for name, value in record.headers}
+    try:
+        place = (added["topic"], int(added["partition"]), int(added["offset"]))
+    except (KeyError, ValueError):
+        raise ValueError(f"{record.topic}[{record.partition}]@{record.offset} is no dead letter") from None
+    own = {f"{PREFIX}{name}" for name in ADDED}
+    headers = [(name, value) for name, value in record.headers if name not in own]
+    return DeadLetter(*place, added.get("error", ""), record.key, record.value or b"", headers)
 
 
 def read_file(path: Path) -> Iterator[DeadLetter]:

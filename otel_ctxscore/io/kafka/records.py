@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from otel_ctxscore.config.model import KafkaSource as Settings
 from otel_ctxscore.core.codec import Encoding, Taken, sniff, take_any, take_logs, take_traces, unframed
 from otel_ctxscore.core.model import KeptLog, KeptSpan, Origin, Resource, Scope
 
@@ -44,6 +45,16 @@ class RecordReader:
         if topic not in self.logs_topics:
             return take_traces
         return take_any if topic in self.topics else take_logs
+
+
+def reader_of(settings: Settings) -> RecordReader:
+    """The reader that these settings describe."""
+    return RecordReader(
+        settings.encoding,
+        frozenset(settings.headers_as_resource),
+        frozenset(settings.topics if settings.pattern is None else ()),
+        frozenset(settings.logs_topics),
+    )
 
 
 def _with_resource(taken: Taken, attributes: dict[str, str]) -> Taken:

@@ -20,7 +20,7 @@ from otel_ctxscore.io.kafka.client import connection
 from otel_ctxscore.io.kafka.dead_letters import dead_letters
 from otel_ctxscore.io.kafka.group import AiokafkaMember, Batch, Member, Rebalanced
 from otel_ctxscore.io.kafka.intake import Intake
-from otel_ctxscore.io.kafka.records import RecordReader
+from otel_ctxscore.io.kafka.records import reader_of
 from otel_ctxscore.ports import Full, IntakeCounts, Line
 
 log = logging.getLogger(__name__)
@@ -68,14 +68,8 @@ class KafkaSource:
         self._clock = clock
         self._connection = connection(settings.brokers, settings.security)
         self._join = join or self._join_group
-        reader = RecordReader(
-            settings.encoding,
-            frozenset(settings.headers_as_resource),
-            frozenset(settings.topics if settings.pattern is None else ()),
-            frozenset(settings.logs_topics),
-        )
         self._dead_letters = dead_letters(settings.dead_letter, self._connection)
-        self._intake = Intake(reader, counts, split, self._dead_letters, self.name, clock)
+        self._intake = Intake(reader_of(settings), counts, split, self._dead_letters, self.name, clock)
         self._member: Member | None = None
         self._assignment: Assignment | None = None
         self._assigned = asyncio.Event()
