@@ -115,14 +115,14 @@ class Watched:
             learning=ReferenceSums.restored(state["learning"]),
             learned=Reference.restored(state["learned"]) if state["learned"] else None,
             thinning=Thinning(*map(float, state["thinning"])) if state["thinning"] else None,
-            observed=int(state["observed"]),
-            clipped=int(state["clipped"]),
             seen=float(state["seen"]),
         )
         watched.recent.extend((int(tick), Sums.of_terms(terms)) for tick, terms in state["recent"])
         watched.arm(rules)
         if state["detector"] and watched.detector is not None:
             watched.detector = Detector.restored(state["detector"], watched.detector.null)
+            if watched.detector.tick is not None:
+                watched.observed, watched.clipped = int(state["observed"]), int(state["clipped"])
         return watched
 
 

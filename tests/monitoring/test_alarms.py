@@ -7,6 +7,8 @@ import random
 from collections.abc import Iterable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from otel_ctxscore.config import parse
 from otel_ctxscore.core.stats import Reference
@@ -168,6 +170,27 @@ async def test_a_restart_goes_on_where_it_was() -> None:
     assert second.status() == first.status()
     assert second.alarms.records() == first.alarms.records()
     assert len(second.rose) == 1
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 3 * HOUR), st.sampled_from([1.0, 0.5, 0.03])), max_size=60),
+    st.integers(0, 60),
+)
+async def test_restarts_change_nothing(runs: list[tuple[float, float, float]], at: int) -> None:
+    rules = Rules(pinned=Reference.pinned(0.8), p_max=1.0, p_min=0.1, horizon=24.0)
+    whole, parted = Rig(rules), Rig(rules)
+    for number, (ratio, pause, probability) in enumerate(runs):
+        if number == at:
+            parted.alarms.save()
+            after = Rig(rules, parted.store)
+            await after.alarms.restore(parted.now)
+            after.now, after.runs = parted.now, parted.runs
+            parted = after
+        for rig in (whole, parted):
+            rig.feed([ratio], every=pause, probability=probability)
+    assert list(parted.alarms.statuses(parted.now)) == list(whole.alarms.statuses(whole.now))
+    assert parted.alarms.records() == whole.alarms.records()
+    assert dict(parted.alarms.clipped()) == dict(whole.alarms.clipped())
 
 
 async def test_an_alarm_and_a_learned_reference_survive_a_kill() -> None:
