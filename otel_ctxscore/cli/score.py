@@ -19,6 +19,7 @@ from rich.table import Table
 from otel_ctxscore import batch, parts
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.files import CONFIG, FILES, READ, tell
+from otel_ctxscore.config.model import CascadeJudge, LlmJudge, SampledJudge
 from otel_ctxscore.core.lines import Line
 from otel_ctxscore.core.model import Evaluation, RagRun, Score, Trace
 from otel_ctxscore.evaluation import with_relatives
@@ -27,6 +28,8 @@ from otel_ctxscore.judging import Judging
 from otel_ctxscore.ports import AnyScorer, ConfigError
 
 SHORT = 60
+LONGEST_OUTAGE = 60.0
+"""Seconds that a run waits here for a judge that is out."""
 
 
 @click.command("score", help=f"""Judge and score the traces in files, and print the scores.
@@ -51,7 +54,7 @@ def command(files: tuple[str, ...], form: str, path: Path | None) -> None:
 
 
 async def _score(files: tuple[str, ...], form: str, config: configuration.Config, report: Report) -> None:
-    judges = parts.judge(config)
+    judges = parts.judge(impatient(config))
     judge = parts.published(judges)
     scorers, off = parts.scorers(config, judge)
     if not scorers:
@@ -130,3 +133,19 @@ class Totals:
             mean = f"{math.fsum(values) / len(values):.4f}" if values else "-"
             why = "".join(f", {reason} {count}" for reason, count in reasons.most_common())
             yield f"{name}: mean {mean}, n {len(values)}, unscored {reasons.total()}{why}"
+
+
+def impatient(config: configuration.Config) -> configuration.Config:
+    """The configuration of somebody who waits: a judge that is out is waited for a minute, not for half an hour."""
+    judge = config.judge
+    if isinstance(judge, LlmJudge):
+        changed: object = _at_most(judge)
+    elif isinstance(judge, SampledJudge | CascadeJudge):
+        changed = judge.model_copy(update={"llm": _at_most(judge.llm)})
+    else:
+        return config
+    return config.model_copy(update={"judge": changed})
+
+
+def _at_most(llm: LlmJudge) -> LlmJudge:
+    return llm.model_copy(update={"outage_limit": min(llm.outage_limit, LONGEST_OUTAGE)})
