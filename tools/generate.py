@@ -10,10 +10,13 @@ import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import click
 
+from dashboards.build import BOARDS
+from dashboards.build import text as board
 from otel_ctxscore.cli import COMMANDS
 from otel_ctxscore.config import reference, schema
 from otel_ctxscore.core.conventions import page as conventions_page
@@ -57,6 +60,7 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/conventions.md": conventions_page,
     "docs/metrics.md": metrics_page,
     **{f"deploy/prometheus/{name}": make for name, make in RULES.items()},
+    **{f"dashboards/{name}": partial(board, name) for name in BOARDS},
     **{f"deploy/prometheus/tests/{name}": make for name, make in scenario_files().items()},
 }
 """What is made, and by what."""
