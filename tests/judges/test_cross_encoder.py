@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from otel_ctxscore import config as configuration
 from otel_ctxscore import parts
@@ -21,7 +23,7 @@ from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import Context, RagRun, Retrieval
 from otel_ctxscore.judges.calibration import logistic
 from otel_ctxscore.judges.cross_encoder import CrossEncoderJudge
-from otel_ctxscore.judges.pair_model import BATCH, WINDOWS, PairModel
+from otel_ctxscore.judges.pair_model import BATCH_TOKENS, WINDOWS, PairModel, Window, _batches
 from otel_ctxscore.ports import Asks, Judge
 
 QUERY = "Which port does the ledger service listen on?"
@@ -98,12 +100,20 @@ def test_a_text_that_answers_is_told_from_one_that_does_not(model: PairModel) ->
 
 
 def test_what_a_text_is_worth_does_not_depend_on_its_company(model: PairModel) -> None:
-    texts = [ANSWER, NOISE, *(f"{NOISE} {n} {'more ' * n}" for n in range(BATCH + 3))]
+    texts = [ANSWER, NOISE, *(f"{NOISE} {n} {'more ' * 20 * n}" for n in range(20))]
     together, _ = model.log_odds(QUERY, texts)
     alone = [model.log_odds(QUERY, [text])[0][0] for text in texts[:4]]
     # int8 activations are scaled by batch, so equality is not exact.
     assert together[:4] == pytest.approx(alone, abs=0.7)
     assert model.log_odds(QUERY, []) == ([], 0)
+
+
+@given(st.lists(st.integers(1, 512), max_size=60))
+def test_batches_hold_each_window_once_and_no_more_tokens_than_fit(lengths: list[int]) -> None:
+    windows = [Window(place, [0] * length, []) for place, length in enumerate(sorted(lengths))]
+    batches = list(_batches(windows))
+    assert [window for batch in batches for window in batch] == windows
+    assert all(len(batch) * len(batch[-1].ids) <= BATCH_TOKENS for batch in batches)
 
 
 def test_a_long_text_is_read_in_windows_and_told_where_it_was_cut(model: PairModel) -> None:
