@@ -48,16 +48,6 @@ class Preview:
     assumptions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """Calls, tokens and US dollars; `usd` is None where the price of the model is unknown."""
-
-    calls: float
-    prompt_tokens: float
-    completion_tokens: float
-    usd: float | None
-
-
 def preview(config: Config, runs_per_minute: float) -> Preview:
     """The day of a service with so many runs a minute. Sampling rules are left out: what they match is not known."""
     runs = runs_per_minute * config.sampling.rate * MINUTES_A_DAY
