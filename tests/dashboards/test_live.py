@@ -18,6 +18,9 @@ from tests.tools.prometheus_rules.replicas import exposed, quick_rules, wait_for
 from tools.prometheus_rules import recording_groups, segment_groups
 from tools.prometheus_rules.series import WINDOWS
 
+FIRING = {"CtxscoreAlarm", "CtxscoreBelowTarget", "CtxscoreLabelCap"}
+"""What the traffic of the replicas must set off, among others."""
+
 
 @pytest.fixture(scope="module")
 def alertmanager(services_folder: Path) -> Iterator[Alertmanager]:
@@ -41,8 +44,12 @@ def prometheus(services_folder: Path, alertmanager: Alertmanager) -> Iterator[Pr
         for replica in replicas:
             replica.run()
         for window in WINDOWS:
-            wait_until(partial(prometheus.query, f"ctxscore:bad_share:{window}"), 60, "records")
-        wait_until(lambda: prometheus.query('ALERTS{alertstate="firing"}'), 30, "alerts")
+            for last in ("psi", "segment_estimate_upper"):  # twice: then the evaluation that had it is over
+                seen = f"count_over_time(ctxscore:{last}:{window}[1m]) >= 2"
+                wait_until(partial(prometheus.query, seen), 60, seen)
+        for alert in FIRING:
+            seen = f'ALERTS{{alertname="{alert}", alertstate="firing"}}'
+            wait_until(partial(prometheus.query, seen), 30, seen)
         yield prometheus
 
 
