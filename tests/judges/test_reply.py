@@ -214,7 +214,9 @@ def test_an_answer_inside_a_note_is_its_text() -> None:
     assert useful(one(useful=False, note=f"it says {QUOTED}"), 1) == [False]
 
 
-words: st.SearchStrategy[Any] = st.sampled_from(["yes", "no", True, False, 0, 1, 0.5, 2, None, "high", "none", "x", [], {}])
+words: st.SearchStrategy[Any] = st.sampled_from(
+    ["yes", "no", True, False, 0, 1, 0.5, 2, None, "high", "none", "x", [], {}]
+)
 entries = st.fixed_dictionaries({}, optional={"index": st.integers(-1, 4) | words, "useful": words, "verdict": words, "relevance": words, "used": words, "note": words})  # fmt: skip
 replies = st.fixed_dictionaries({"verdicts": st.lists(entries | words, max_size=4)}, optional={"missing": st.lists(words) | words})  # fmt: skip
 
