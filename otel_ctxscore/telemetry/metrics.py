@@ -164,6 +164,8 @@ class Metrics:
                 self._families.of(c.TRACES, service, outcome)
             for result in c.RETRIEVED.values:
                 self._families.of(c.RETRIEVALS, service, result)
+            for histogram in (c.CONTEXTS, c.CONTEXT_CHARACTERS, c.DOCUMENT_SCORE):
+                self._families.of(histogram, service)
             for scorer in self._scorers:
                 for reason in Reason:
                     self._families.of(c.UNSCORED, service, scorer, reason)
