@@ -18,7 +18,7 @@ def drift() -> dashboard.Dashboard:
         [SERVICE, SCORER, VERSION, WINDOW],
     )
     built = built.with_row(dashboard.Row("$service").repeat("service"))
-    for panel in (_psi(), _ks(), _shares(), _cells(), _unscored(), _size(), _pinned()):
+    for panel in (_psi(), _ks(), _shares(), _cells(), _unscored(), _size(), _pinned(), *_retrieved()):
         built = built.with_panel(panel)
     return built.with_row(dashboard.Row("Judge")).with_panel(_anchors()).with_panel(_versions())
 
@@ -84,6 +84,24 @@ def _pinned() -> Panel:
         Query(f"ctxscore:baseline_n_eff{{{SELECTED}}}", "{{version}}"),
         unit="none",
     )
+
+
+def _retrieved() -> list[Panel]:
+    """What is no score, and often drifts before the scores do."""
+    shown = {
+        c.CONTEXTS: ("Contexts a run", "Mean number of distinct contexts of a run."),
+        c.CONTEXT_CHARACTERS: ("Length of a context", "Mean number of characters of a context."),
+        c.DOCUMENT_SCORE: ("Retriever score", "Mean score that the retriever gave a context, on its own scale."),
+    }
+    return [lines(title, text, Query(_mean(entry), "{{service}}"), width=8) for entry, (title, text) in shown.items()]
+
+
+def _mean(histogram: c.Metric) -> str:
+    total, count = (
+        f"""sum by (service) (rate({metric(histogram, 'service=~"$service"', part)}[$window]))"""
+        for part in ("_sum", "_count")
+    )
+    return f"{total} / ({count} > 0)"
 
 
 def _anchors() -> Panel:

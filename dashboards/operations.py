@@ -165,16 +165,20 @@ def _open() -> Panel:
 
 def _closed() -> Panel:
     return stacked(
-        "Closed traces", "`evicted`: the assembler was full.", Query(_by("closed", c.CLOSED_TRACES), "{{closed}}")
+        "Closed traces",
+        "`evicted`: the assembler was full. Split: spans of one trace came on several partitions.",
+        Query(_by("closed", c.CLOSED_TRACES), "{{closed}}"),
+        Query(f"sum(increase({metric(c.SPLIT_TRACES)}[{_EVERY}]))", "split"),
     )
 
 
 def _waiting() -> Panel:
     return lines(
         "Age of the oldest waiting run",
-        "Waits for judge or sink.",
+        "Waits for judge or sink; and what the Kafka consumer waits for.",
         Query(f"max by (instance) ({metric(c.OLDEST_WAITING)})", "{{instance}}"),
         Query(f"max by (instance) ({metric(c.SINCE_POLL)})", "since last read, {{instance}}"),
+        Query(f"max by (instance) ({metric(c.OLDEST_UNCOMMITTED)})", "oldest uncommitted record, {{instance}}"),
         unit="s",
     )
 

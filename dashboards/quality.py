@@ -115,6 +115,7 @@ def _evidence() -> Panel:
         "Evidence of the alarm",
         "1 is an alarm. Reached by chance once in the time set as `alarm.false_alarm`, however often one looks.",
         Query(f"avg by ({_KEYS}) ({metric(c.ALARM_RATIO, SELECTED)})", "{{version}}"),
+        Query(f"max by ({_KEYS}) ({metric(c.ALARM_CLIPPED_RATIO, SELECTED)})", "share of weights cut, {{version}}"),
     )
 
 

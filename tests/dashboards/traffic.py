@@ -38,6 +38,7 @@ class Replica:
         self.metrics.declare_evaluator(Evaluator(SCORER, VERSION, "llm", "m", "context_precision/ap", STAGES))
         self.metrics.declare_judge("llm", "m")
         self.metrics.declare_sink("otlp")
+        self.metrics.split_traces(0)
         self.metrics.service(SERVICE)
         for source in ("kafka", "otlp_grpc"):
             self.metrics.intake(source)
@@ -70,12 +71,18 @@ class Replica:
             self.metrics.trace_done(SERVICE, outcome)
         self.metrics.evaluated(_evaluation(None, "f" * 32))
         self.metrics.judge_call(JUDGED_BY, Reason.JUDGE_UNAVAILABLE)
+        self.metrics.split_traces(1)
         for name in ("second", "third", "fourth"):
             self.metrics.service(name)
 
     def _gauges(self) -> None:
         gauge = self.metrics.gauge
-        for metric, value in ((c.ALARM_RATIO, 1.5), (c.ALARM_STATE, 1.0), (c.REFERENCE_RATIO, 0.8)):
+        for metric, value in (
+            (c.ALARM_RATIO, 1.5),
+            (c.ALARM_STATE, 1.0),
+            (c.ALARM_CLIPPED_RATIO, 0.1),
+            (c.REFERENCE_RATIO, 0.8),
+        ):
             gauge(metric, value, *SERIES)
         gauge(c.ANCHOR_ALARM_RATIO, 0.2, SCORER, VERSION)
         for cell, share, group in zip(c.CELLS, BASELINE.shares, BASELINE.groups, strict=True):
@@ -87,7 +94,7 @@ class Replica:
             gauge(c.BUDGET_OPEN, 1.0, window)
             gauge(c.BUDGET_USED, 0.4, window)
         gauge(c.JUDGE_IN_FLIGHT, 3.0, "llm", "m")
-        for metric in (c.OPEN_TRACES, c.OPEN_BYTES, c.OLDEST_WAITING, c.KAFKA_LAG, c.SINCE_POLL):
+        for metric in (c.OPEN_TRACES, c.OPEN_BYTES, c.OLDEST_WAITING, c.OLDEST_UNCOMMITTED, c.KAFKA_LAG, c.SINCE_POLL):
             gauge(metric, 12.0)
 
     def _add(self, stage: Stage, sums: Sums) -> None:
@@ -98,7 +105,7 @@ class Replica:
 
 
 def _evaluation(value: float | None, trace_id: str) -> Evaluation:
-    contexts = [] if value is None else [Context("text")]
+    contexts = [] if value is None else [Context("text", document_score=0.7)]
     run = RagRun("q", [Retrieval(contexts)], service=SERVICE, trace_id=trace_id, span_id="ab" * 8)
     reason = Reason.NO_CONTEXTS if value is None else None
     score = Score(SCORER, "context_precision/ap", VERSION, value, unscored=reason, retrieval=0, ratio=value)
