@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import TypeVar
 
 from otel_ctxscore import parts
@@ -54,21 +54,29 @@ async def score(
     found: Iterable[Trace | RagRun], config: Config, judging: Judging
 ) -> AsyncIterator[tuple[Line, Evaluation | None]]:
     """A line for each run, and for each trace without one, in the order of the traces; with its evaluation."""
+    async for _, lines in score_each(found, config, judging):
+        for line in lines:
+            yield line
+
+
+async def score_each(
+    found: Iterable[Trace | RagRun] | AsyncIterable[Trace | RagRun], config: Config, judging: Judging
+) -> AsyncIterator[tuple[Trace | RagRun, list[tuple[Line, Evaluation | None]]]]:
+    """Each trace, or run that stands alone, with its lines and evaluations, in their order."""
     sampler, extract = parts.sampler(config), parts.reader(config)
 
-    async def lines(one: Trace | RagRun) -> list[tuple[Line, Evaluation | None]]:
+    async def lines(one: Trace | RagRun) -> tuple[Trace | RagRun, list[tuple[Line, Evaluation | None]]]:
         if isinstance(one, RagRun):
             evaluations = [await judging.evaluate(one)]
         else:
             extraction = await extract(one)
             if not extraction.runs:
-                return [(_without_run(one, extraction), None)]
+                return one, [(_without_run(one, extraction), None)]
             evaluations = [await _evaluated(run, one, sampler, judging) for run in extraction.runs]
-        return [(to_jsonl(evaluation), evaluation) for evaluation in evaluations]
+        return one, [(to_jsonl(evaluation), evaluation) for evaluation in evaluations]
 
     async for group in in_order(lines, found, AT_ONCE):
-        for line in group:
-            yield line
+        yield group
 
 
 def _without_run(trace: Trace, extraction: Extraction) -> Line:
@@ -82,11 +90,13 @@ async def _evaluated(run: RagRun, trace: Trace, sampler: Sampler, judging: Judgi
     return await judging.evaluate(admitted)
 
 
-async def in_order(work: Callable[[T], Awaitable[U]], found: Iterable[T], at_once: int) -> AsyncIterator[U]:
+async def in_order(
+    work: Callable[[T], Awaitable[U]], found: Iterable[T] | AsyncIterable[T], at_once: int
+) -> AsyncIterator[U]:
     """The results of `work` on each, in their order, with at most so many under way; `found` is read as needed."""
     under_way: deque[asyncio.Future[U]] = deque()
     try:
-        for one in found:
+        async for one in _each(found):
             under_way.append(asyncio.ensure_future(work(one)))
             while len(under_way) >= at_once or (under_way and under_way[0].done()):
                 yield await under_way.popleft()
@@ -95,3 +105,12 @@ async def in_order(work: Callable[[T], Awaitable[U]], found: Iterable[T], at_onc
     finally:
         for task in under_way:
             task.cancel()
+
+
+async def _each(found: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
+    if isinstance(found, AsyncIterable):
+        async for one in found:
+            yield one
+    else:
+        for one in found:
+            yield one

@@ -20,7 +20,6 @@ COMMANDS = {
     "calibrate": "Compare the judge with labels by people, and fit its probabilities to them.",
     "backfill": "Judge the past: a range of Kafka topics, or files, apart from the live service.",
     "replay-dead-letters": "Try dead letters again, and send what can be read now to the topic it came from.",
-    "replay-dead-letters": "Try dead letters again, and send what can be read now to the topic it came from.",
     "check": "Validate a configuration, and say what it would cost.",
     "alarms": "List the alarms of a running service, or acknowledge one.",
     "anchors": "Keep labelled runs with their scores, and see by them whether the judge moved.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
@@ -12,8 +12,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics import MetricWrapperBase, disable_created_metrics
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
 
-from otel_ctxscore.telemetry.catalogue import Metric
+from otel_ctxscore.telemetry.catalogue import CATALOGUE, Metric
 
 _log = logging.getLogger(__name__)
 Rows = Iterable[tuple[tuple[str, ...], float]]
@@ -56,6 +57,14 @@ class Families:
     def watch_rows(self, metric: Metric, read: Callable[[], Rows]) -> None:
         """Show the series that `read` returns at each scrape: those that it leaves out are gone."""
         self._readings.add(metric, read)
+
+    def samples(self) -> Iterator[tuple[Metric, Sample]]:
+        """Every sample of the counters, histograms and infos as they are now, family by family."""
+        for metric in CATALOGUE:
+            family = self._families.get(metric.name)
+            if family is not None and metric.kind != "gauge":
+                for found in family.collect():
+                    yield from ((metric, sample) for sample in found.samples)
 
     async def render(self, accept: str) -> tuple[bytes, str]:
         """Body and content type for an Accept header: OpenMetrics with exemplars where it is asked for.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from prometheus_client.samples import Sample
 
 from otel_ctxscore.config.model import Target
 from otel_ctxscore.core.model import Closed, Evaluation, JudgedBy, RagRun, Reason, Score, TraceOutcome
@@ -263,6 +265,10 @@ class Metrics:
     def total(self, metric: c.Metric, by: str, **where: str) -> dict[str, float]:
         """A counter's sum for each value of one of its labels, over the series whose labels are as `where` says."""
         return self._families.total(metric, by, **where)
+
+    def samples(self) -> Iterator[tuple[c.Metric, Sample]]:
+        """All counters, histograms and infos as they are now, for who writes their history."""
+        return self._families.samples()
 
     async def render(self, accept: str = "") -> tuple[bytes, str]:
         """The page for an Accept header and its content type, made off the event loop."""

@@ -52,8 +52,8 @@ def _page(asked: argparse.Namespace, found: Found) -> str:
         "evaluations that changed (a part of a trace read again), marked": found.marked_changes,
         "evaluations that changed without the mark": found.unmarked_changes,
         "first evaluations that bear the mark, and so enter no sum": found.marked_firsts,
-        "traces that the counters of all processes, as last scraped, say were scored": found.counted,
-        "difference of the counters from the truth": f"{found.counted - found.runs:+d}",
+        "evaluations at the sink, repeats included": found.runs - found.missing + found.repeats,
+        "traces that the counters of all processes say were scored, repeats included, as last scraped": found.counted,
     }
     return f"""# Kills under load, Kafka
 
