@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check fmt generate bench bench-stats bench-judge soak fuzz services judge lock clean
+.PHONY: help demo test test-fast check fmt generate bench bench-codec bench-judge bench-faults bench-stats judge-train judge-report services lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -18,6 +18,10 @@ $(STAMP)-demo: pyproject.toml constraints.txt scripts/venv.sh
 $(STAMP)-dev: pyproject.toml constraints.txt scripts/venv.sh
 	@scripts/venv.sh $(VENV) test check
 	@touch $@ $(STAMP)-demo
+
+$(STAMP)-judge: pyproject.toml constraints.txt scripts/venv.sh
+	@scripts/venv.sh $(VENV) test check judge
+	@touch $@ $(STAMP)-dev $(STAMP)-demo
 
 demo: $(STAMP)-demo ## Traces in, scores out, a retrieval regression seen and alarmed
 	@$(VENV)/bin/otel-ctxscore demo $(ARGS)
@@ -42,6 +46,28 @@ fmt: $(STAMP)-dev ## Format and mend what a linter can
 generate: $(STAMP)-dev ## Write the generated files: schema, reference, documentation pages
 	$(PY) -m tools.generate
 
+bench: bench-codec bench-judge bench-faults ## Every benchmark, with short runs of the statistics
+	$(PY) -m tests.bench.stats --quick
+
+bench-codec: $(STAMP)-dev ## Spans a second, from bytes to kept spans
+	$(PY) -m tests.bench.codec
+
+bench-judge: $(STAMP)-dev ## What judging by an LLM costs beside litellm, over real HTTP
+	$(PY) -m tests.bench.judge $(ARGS)
+
+bench-faults: $(STAMP)-judge ## Which judge sees which of six retrieval faults, and how soon
+	$(PY) -m tests.bench.faults $(ARGS)
+
+bench-stats: $(STAMP)-dev ## The statistics against their promises (writes tests/bench/RESULTS-stats.md)
+	$(PY) -m tests.bench.stats --write
+
+judge-train: $(STAMP)-judge ## Train the local judge anew, to the same bytes
+	$(PY) -m tools.judge.train
+
+judge-report: $(STAMP)-judge ## Measure the local judge and the cross-encoder on labelled data
+	$(PY) -m tools.judge.report
+	$(PY) -m tools.judge.cross_encoder $$($(PY) -m tests.services.reranker)
+
 services: $(STAMP)-dev ## Install the servers that tests start (cached outside the repository)
 	$(PY) -m tests.services install
 
@@ -50,7 +76,7 @@ fuzz: $(STAMP)-dev ## A minute of coverage-guided fuzzing of decode and extracti
 	$(PY) -m tests.fuzz.corpus .fuzz-corpus
 	$(PY) -m tests.fuzz.fuzz_extract .fuzz-corpus -max_total_time=60 -max_len=20000
 
-lock: $(STAMP)-dev ## Write constraints.txt from what is installed
+lock: $(STAMP)-judge ## Write constraints.txt from what is installed
 	$(VENV)/bin/pip freeze --exclude-editable > constraints.txt
 
 clean: ## Remove the virtual environment and caches

