@@ -11,9 +11,11 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from otel_ctxscore.core.assembly import Assembled, TraceAssembler
 from otel_ctxscore.core.conventions import Extraction
+from otel_ctxscore.core.history import Finished
 from otel_ctxscore.core.model import (
     UNKNOWN_SERVICE,
     Closed,
@@ -51,12 +53,18 @@ MENDED_BY_LATE_SPANS = frozenset(
 """Reasons that a span still to come can mend."""
 
 
+async def _never(trace_id: bytes) -> str | None:
+    return None
+
+
 class Pipeline:
     """The line between sources and sinks.
 
     `read` turns a trace into an extraction and never raises; `evaluate` judges and scores one run and never raises.
-    `observe` is given the evaluations of each trace, all together, as they are counted; it never raises. `clock` is a
-    steady clock in seconds.
+    `observe` is given the evaluations of each trace, all together, as they are counted; it never raises.
+    `finish` is given each trace once, at its end; it never raises. `evaluated` gives the service of a trace that was
+    evaluated before and whose evaluations every sink has: read again, it is not judged again. `clock` is a steady
+    clock in seconds.
     """
 
     def __init__(
@@ -69,6 +77,8 @@ class Pipeline:
         sinks: Sequence[Sink],
         metrics: Metrics,
         observe: Callable[[Sequence[Evaluation]], None] = lambda evaluations: None,
+        finish: Callable[[Finished], None] = lambda finished: None,
+        evaluated: Callable[[bytes], Awaitable[str | None]] = _never,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.sampler = sampler
@@ -78,6 +88,8 @@ class Pipeline:
         self._sinks = sinks
         self._metrics = metrics
         self._observe = observe
+        self._finish = finish
+        self._evaluated = evaluated
         self._clock = clock
         self._walking: set[asyncio.Task[None]] = set()
         self._walking_since: dict[bytes, float] = {}
@@ -179,7 +191,11 @@ class Pipeline:
     async def _walk(self, assembled: Assembled) -> None:
         """A trace from assembled bytes to settled receipts."""
         outcome, settles = Outcome.FAILED, True
+        finished: Finished | None = None
         try:
+            if assembled.redelivered and (service := await self._evaluated(assembled.trace_id)) is not None:
+                finished, outcome = self._repeated(assembled, service), Outcome.DONE
+                return
             extraction = await self._extract(assembled)
             if self._waits(assembled, extraction):
                 self.assembler.park(assembled, self._clock(), extraction)
@@ -187,7 +203,7 @@ class Pipeline:
                 self.wake()
                 return
             evaluations = [await self._admit_and_evaluate(assembled, run) for run in extraction.runs]
-            self._count(assembled, extraction, evaluations)
+            finished = self._count(assembled, extraction, evaluations)
             await self._emit(evaluations)
             outcome = Outcome.DONE
         except SinkError as error:
@@ -196,8 +212,11 @@ class Pipeline:
             log.exception("trace %s: internal error", assembled.trace_id.hex())
             self._metrics.trace_done(UNKNOWN_SERVICE, TraceOutcome.UNSCORED)
             self._metrics.refused(UNKNOWN_SERVICE, Reason.INTERNAL_ERROR)
+            finished = self._finished(assembled, TraceOutcome.UNSCORED, Reason.INTERNAL_ERROR)
             outcome = Outcome.DONE  # reading it again would only fail again
         finally:
+            if finished is not None:
+                self._finish(replace(finished, delivered=outcome is Outcome.DONE))
             if settles:
                 for receipt in self.assembler.release(assembled, again=outcome is Outcome.FAILED):
                     receipt.settle(outcome)
@@ -236,7 +255,7 @@ class Pipeline:
             raise
         self._metrics.sink(sink.name, "ok")
 
-    def _count(self, assembled: Assembled, extraction: Extraction, evaluations: Sequence[Evaluation]) -> None:
+    def _count(self, assembled: Assembled, extraction: Extraction, evaluations: Sequence[Evaluation]) -> Finished:
         """Count what was judged before it is sent: an outage of a sink does not silence the metrics."""
         metrics = self._metrics
         metrics.closed(assembled.closed or Closed.DRAINED)
@@ -247,8 +266,34 @@ class Pipeline:
                 metrics.judge_call(evaluation.judged_by, None if evaluation.judgement else evaluation.reason)
         if evaluations:
             self._observe(evaluations)
-            metrics.trace_done(evaluations[0].run.service, trace_outcome(evaluations)[0])
-            return
-        metrics.trace_done(extraction.service, extraction.outcome or TraceOutcome.NOT_RAG)
-        if extraction.reason is not None:
-            metrics.refused(extraction.service, extraction.reason)
+            service, (outcome, reason) = evaluations[0].run.service, trace_outcome(evaluations)
+        else:
+            service, reason = extraction.service, extraction.reason
+            outcome = extraction.outcome or TraceOutcome.NOT_RAG
+            if reason is not None:
+                metrics.refused(service, reason)
+        metrics.trace_done(service, outcome)
+        finished = self._finished(assembled, outcome, reason, service, evaluations)
+        return replace(
+            finished,
+            convention=extraction.convention,
+            hint=extraction.hint,
+            considered=() if evaluations else extraction.considered,
+        )
+
+    def _repeated(self, assembled: Assembled, service: str) -> Finished:
+        """Count a trace that was read again after it had been evaluated."""
+        self._metrics.closed(assembled.closed or Closed.DRAINED)
+        self._metrics.trace_done(service, TraceOutcome.REDELIVERED)
+        return self._finished(assembled, TraceOutcome.REDELIVERED, service=service)
+
+    @staticmethod
+    def _finished(
+        assembled: Assembled,
+        outcome: TraceOutcome,
+        reason: Reason | None = None,
+        service: str = UNKNOWN_SERVICE,
+        evaluations: Sequence[Evaluation] = (),
+    ) -> Finished:
+        closed, spans = assembled.closed or Closed.DRAINED, len(assembled.spans)
+        return Finished(assembled.trace_id, outcome, reason, service, closed, spans, evaluations)

@@ -17,11 +17,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from otel_ctxscore.io.state.schema import AGED, APPLICATION_ID, SCHEMA, SCHEMA_VERSION
+
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-APPLICATION_ID = 0x43545853  # "CTXS"
-SCHEMA_VERSION = 1
 BATCH_SECONDS = 0.2
 MAX_PENDING = 50_000
 """Writes that wait for their batch, at most; beyond that they are dropped and counted."""
@@ -30,14 +30,6 @@ PRUNED_SHARE = 0.2
 """Share of the rows that goes, oldest first, where the file has reached its size."""
 FULL_SHARE = 0.9
 Parameters = Sequence[object]
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS verdicts (key TEXT PRIMARY KEY, at REAL NOT NULL, judgement TEXT NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS verdicts_at ON verdicts (at);
-CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, at REAL NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;
-"""
-AGED = ("verdicts",)
-"""Tables whose rows go with age, by their column `at`."""
 
 
 class StateError(Exception):
@@ -50,7 +42,7 @@ def default_folder() -> Path:
     return Path(base) / "otel-ctxscore"
 
 
-def opened(folder: Path | None, *, max_size: int, max_age: float) -> Database:
+def opened(folder: Path | None, *, max_size: int, max_age: float, content_max_age: float | None = None) -> Database:
     """The state of a service in a folder, or one in memory where the file cannot be used: the service scores all the
     same. A folder serves one service at a time: two would overwrite each other's evidence."""
     path = (folder or default_folder()) / "state.sqlite3"
@@ -58,13 +50,13 @@ def opened(folder: Path | None, *, max_size: int, max_age: float) -> Database:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = _locked(path)
         try:
-            return Database(path, max_size=max_size, max_age=max_age, lock=lock)
+            return Database(path, max_size=max_size, max_age=max_age, content_max_age=content_max_age, lock=lock)
         except StateError:
             os.close(lock)
             raise
     except (StateError, OSError) as error:
         log.error("state: %s; nothing will survive a restart", error)
-        return Database(None, max_size=max_size, max_age=max_age)
+        return Database(None, max_size=max_size, max_age=max_age, content_max_age=content_max_age)
 
 
 def _locked(path: Path) -> int:
@@ -92,15 +84,18 @@ class Database:
         *,
         max_size: int,
         max_age: float,
+        content_max_age: float | None = None,
         clock: Callable[[], float] = time.time,
         lock: int | None = None,
     ) -> None:
-        """`lock` is a descriptor that is closed with the database."""
+        """Rows stay for `max_age` seconds; those that hold text for `content_max_age`, where that is less. `lock` is a
+        descriptor that is closed with the database."""
         self.path = path
         self._lock = lock
         self.dropped = 0
         self._clock = clock
-        self._max_age = max_age
+        text_age = max_age if content_max_age is None else min(max_age, content_max_age)
+        self._ages = {"history": max_age, "text": text_age}
         self._pending: list[tuple[str, Parameters]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="state")
@@ -134,6 +129,15 @@ class Database:
         self._thread.shutdown()
         if self._lock is not None:
             os.close(self._lock)
+
+    async def erase(self, sql: str, parameters: Parameters = ()) -> int:
+        """Delete rows, also from the log of the file; how many there were. Raises StateError where it cannot be."""
+        return await self._run(lambda connection: _erase(connection, sql, parameters))
+
+    @property
+    def text_horizon(self) -> float:
+        """Text that was kept before this moment, in Unix seconds, is not to be shown any more."""
+        return self._clock() - self._ages["text"]
 
     async def size(self) -> int:
         """Bytes of the file, without what is free in it."""
@@ -183,9 +187,10 @@ class Database:
 
     def _prune(self) -> None:
         """Rows beyond their age go; where the file is nearly full, so does the oldest share of the rest."""
-        horizon = self._clock() - self._max_age
+        now = self._clock()
         with self._sql:
-            for table in AGED:
+            for table, holds in AGED:
+                horizon = now - self._ages[holds]
                 self._sql.execute(f"DELETE FROM {table} WHERE at < ?", (horizon,))  # noqa: S608 -- names of our own
         limit = self._sql.execute("PRAGMA max_page_count").fetchone()[0]
         page = self._sql.execute("PRAGMA page_size").fetchone()[0]
@@ -193,7 +198,7 @@ class Database:
             self._make_room()
 
     def _make_room(self) -> None:
-        for table in AGED:
+        for table, _ in AGED:
             count = self._sql.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
             # In pieces, for a full file has no room for the journal of one great deletion.
             for _ in range(max(1, int(count * PRUNED_SHARE)) // 500 + 1):
@@ -201,6 +206,16 @@ class Database:
                     self._sql.execute(
                         f"DELETE FROM {table} WHERE at IN (SELECT at FROM {table} ORDER BY at LIMIT 500)"  # noqa: S608
                     )
+
+
+def _erase(sql: sqlite3.Connection, statement: str, parameters: Parameters) -> int:
+    try:
+        with sql:
+            count = sql.execute(statement, parameters).rowcount
+        sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    except sqlite3.Error as error:
+        raise StateError(f"nothing was deleted: {error}") from None
+    return count
 
 
 def _used(sql: sqlite3.Connection) -> int:
@@ -217,8 +232,10 @@ def _connect(path: Path | None, max_size: int) -> sqlite3.Connection:
         sql.execute("PRAGMA journal_mode = WAL")
         sql.execute("PRAGMA synchronous = NORMAL")  # with WAL a kill loses nothing; a power cut the last batch
         sql.execute("PRAGMA journal_size_limit = 16777216")
+        sql.execute("PRAGMA secure_delete = ON")  # text that is deleted is gone from the file too
+        sql.execute("PRAGMA foreign_keys = ON")
         page = sql.execute("PRAGMA page_size").fetchone()[0]
-        sql.execute(f"PRAGMA max_page_count = {max(16, max_size // page)}")
+        sql.execute(f"PRAGMA max_page_count = {max(64, max_size // page)}")
         sql.executescript(SCHEMA)
         sql.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         sql.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -1,0 +1,76 @@
+"""The past of this replica: outcomes of traces, recent runs, documents."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from otel_ctxscore.core.history import DocumentUse, Finished, RunPage, RunQuery
+from otel_ctxscore.core.model import TraceOutcome
+from otel_ctxscore.core.records import Record, Store
+from otel_ctxscore.io.state.database import Database
+from otel_ctxscore.io.state.documents import Documents, Kind
+from otel_ctxscore.io.state.ledger import Ledger
+from otel_ctxscore.io.state.runs import Runs
+
+log = logging.getLogger(__name__)
+
+
+class History:
+    """Keeps finished traces and answers what the page and the API ask. See `Runs` for the arguments."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        store: Store = "text",
+        segments: Mapping[str, str] | None = None,
+        leading: Collection[str] = ("context_precision", "context_relevance"),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._ledger = Ledger(database)
+        self._runs = Runs(database, store=store, segments=segments, leading=leading)
+        self._documents = Documents(database)
+        self._clock = clock
+
+    def finished(self, done: Finished) -> None:
+        """Keep what became of a trace. What goes wrong here costs history, never a score."""
+        try:
+            now = self._clock()
+            self._ledger.add(done, now)
+            for evaluation in done.evaluations:
+                if evaluation.outcome is not TraceOutcome.NOT_SAMPLED:
+                    self._runs.add(evaluation, now)
+                    self._documents.add(evaluation, now)
+        except Exception:
+            log.exception("trace %s is missing in the history", done.trace_id.hex())
+
+    async def evaluated(self, trace_id: bytes) -> str | None:
+        """The service of a trace that was scored and whose scores every sink has; None for any other, and where that
+        cannot be read: it is judged again then."""
+        try:
+            return await self._ledger.evaluated(trace_id)
+        except Exception:
+            log.exception("the ledger cannot be read")
+            return None
+
+    async def runs(self, query: RunQuery) -> RunPage:
+        return await self._runs.page(query)
+
+    async def run(self, known: str) -> Record | None:
+        return await self._runs.run(known)
+
+    async def trace(self, trace_id: bytes) -> Record | None:
+        """What became of a trace, with its runs; None for one that is not known."""
+        known = await self._ledger.trace(trace_id)
+        return None if known is None else {**known, "runs": await self._runs.of_trace(trace_id.hex())}
+
+    async def documents(
+        self, kind: Kind, *, service: str | None, since: float, limit: int, offset: int = 0
+    ) -> Sequence[DocumentUse]:
+        return await self._documents.rows(kind, service=service, since=since, limit=limit, offset=offset)
+
+    async def forget_text(self, trace_id: bytes) -> int:
+        """Delete the text of a trace from the disk; of how many runs there was any. Raises StateError."""
+        return await self._runs.forget_text(trace_id.hex())

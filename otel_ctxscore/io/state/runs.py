@@ -1,0 +1,109 @@
+"""Recent runs with their evidence, in an order that a page can be cut from at any place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+
+from otel_ctxscore.core.history import RunPage
+from otel_ctxscore.core.history import RunQuery as Query
+from otel_ctxscore.core.model import Evaluation
+from otel_ctxscore.core.records import Record, Store, record, text_of, with_text
+from otel_ctxscore.io.results import evaluation_id
+from otel_ctxscore.io.state.database import Database
+from otel_ctxscore.io.state.run_query import COLUMNS, cursor_of, statement
+from otel_ctxscore.telemetry.labels import clean
+from otel_ctxscore.telemetry.metrics import ratio
+
+WITHOUT_SCORE = 2.0
+"""The place of a run without a score: after all that have one."""
+ALL = ""
+"""The scorer that stands for all that count in the outcome."""
+_SELECT = f"""
+SELECT {COLUMNS} FROM runs r JOIN run_records c ON c.n = r.n LEFT JOIN run_texts t ON t.n = r.n AND t.at >= ?
+"""  # noqa: S608 -- names of our own
+
+
+class Runs:
+    """Evaluations by the id that sinks know them by. `store` says what is kept of their text. `segments` are names
+    and attributes; `leading` names the scorers whose scores count in the outcome."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        store: Store = "text",
+        segments: Mapping[str, str] | None = None,
+        leading: Collection[str] = ("context_precision", "context_relevance"),
+    ) -> None:
+        self._database = database
+        self._store = store
+        self._segments = dict(segments or {})
+        self._leading = frozenset(leading)
+        self._last = 0
+
+    def add(self, evaluation: Evaluation, now: float) -> None:
+        """Keep an evaluation, in place of an earlier one with the same id; `now` in Unix seconds."""
+        run, write = evaluation.run, self._database.write
+        known, n, service = evaluation_id(evaluation), self._number(now), clean(run.service)
+        kept = record(evaluation, self._segments)
+        write("DELETE FROM runs WHERE id = ?", (known,))
+        write(
+            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (n, known, run.trace_id, now, service, evaluation.outcome, evaluation.reason, self._store),
+        )
+        write("INSERT INTO run_records VALUES (?, ?)", (n, json.dumps(kept)))
+        text = text_of(evaluation, self._store)
+        if text is not None:
+            write("INSERT INTO run_texts VALUES (?, ?, ?)", (n, now, json.dumps(text)))
+        for scorer, place in self._places(evaluation).items():
+            write("INSERT INTO run_scores VALUES (?, ?, ?, ?)", (scorer, place, n, service))
+        for name, value in kept["segments"].items():
+            write("INSERT INTO run_segments VALUES (?, ?, ?)", (name, clean(value), n))
+
+    def _number(self, now: float) -> int:
+        self._last = max(int(now * 1e6), self._last + 1)
+        return -self._last
+
+    def _places(self, evaluation: Evaluation) -> dict[str, float]:
+        found = {ALL: WITHOUT_SCORE}
+        for score in evaluation.scores:
+            value = ratio(score)
+            place = WITHOUT_SCORE if value is None else value
+            for name in (clean(score.name), ALL) if score.name in self._leading else (clean(score.name),):
+                found[name] = min(found.get(name, WITHOUT_SCORE), place)
+        return found
+
+    async def page(self, query: Query) -> RunPage:
+        """The runs that a question asks for. Raises ValueError for a cursor that is none."""
+        sql, parameters = statement(query)
+        rows = await self._database.read(sql, (*parameters, self._database.text_horizon))
+        shown = rows[: query.limit]
+        more = cursor_of(query.sort, shown[-1]) if len(rows) > len(shown) else None
+        return RunPage([_read(row) for row in shown], more)
+
+    async def run(self, known: str) -> Record | None:
+        """The run of an id."""
+        rows = await self._database.read(_SELECT + "WHERE r.id = ?", (self._database.text_horizon, known))
+        return _read(rows[0]) if rows else None
+
+    async def of_trace(self, trace_id: str) -> list[Record]:
+        """The runs of a trace, as they stand in it."""
+        sql = _SELECT + "WHERE r.trace_id = ? ORDER BY r.n DESC"
+        return [_read(row) for row in await self._database.read(sql, (self._database.text_horizon, trace_id))]
+
+    async def forget_text(self, trace_id: str) -> int:
+        """Delete the text of a trace's runs from the disk; of how many there was any. Raises StateError."""
+        self._database.write("UPDATE runs SET content = 'deleted' WHERE trace_id = ?", (trace_id,))
+        return await self._database.erase(
+            "DELETE FROM run_texts WHERE n IN (SELECT n FROM runs WHERE trace_id = ?)", (trace_id,)
+        )
+
+
+def _read(row: Sequence[object]) -> Record:
+    """`content` says what there is of the text: text, hash, none, deleted, or expired."""
+    _, _, known, at, content, kept, text = row
+    if text is None and content in ("text", "hash"):
+        content = "expired"
+    whole = with_text(json.loads(str(kept)), json.loads(str(text)) if text is not None else None)
+    return {"run_id": known, "at": at, "content": content, **whole}

@@ -1,0 +1,73 @@
+"""The tables of the state file, and how long the rows of each stay."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+APPLICATION_ID = 0x43545853  # "CTXS"
+SCHEMA_VERSION = 1
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS verdicts (key TEXT PRIMARY KEY, at REAL NOT NULL, judgement TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS verdicts_at ON verdicts (at);
+CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, at REAL NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS traces (
+  trace_id BLOB PRIMARY KEY, at REAL NOT NULL, outcome TEXT NOT NULL, reason TEXT, service TEXT NOT NULL,
+  closed TEXT NOT NULL, spans INTEGER NOT NULL, delivered INTEGER NOT NULL, redelivered REAL, detail TEXT
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS traces_at ON traces (at);
+
+-- n is minus the microsecond of keeping: in ascending order the newest comes first. Wide columns stand in tables of
+-- their own, so that a filter reads little.
+CREATE TABLE IF NOT EXISTS runs (
+  n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, trace_id TEXT, at REAL NOT NULL, service TEXT NOT NULL,
+  outcome TEXT NOT NULL, reason TEXT, content TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS runs_at ON runs (at);
+CREATE INDEX IF NOT EXISTS runs_trace ON runs (trace_id);
+CREATE INDEX IF NOT EXISTS runs_service ON runs (service);
+CREATE TABLE IF NOT EXISTS run_records (
+  n INTEGER PRIMARY KEY REFERENCES runs (n) ON DELETE CASCADE, record TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS run_texts (
+  n INTEGER PRIMARY KEY REFERENCES runs (n) ON DELETE CASCADE, at REAL NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS run_texts_at ON run_texts (at);
+-- place: the lowest score of the run in 0..1, or 2 without one. The scorer '' stands for all that count.
+CREATE TABLE IF NOT EXISTS run_scores (
+  scorer TEXT NOT NULL, place REAL NOT NULL, n INTEGER NOT NULL REFERENCES runs (n) ON DELETE CASCADE,
+  service TEXT NOT NULL, PRIMARY KEY (scorer, place, n)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS run_scores_service ON run_scores (service, scorer, place, n);
+CREATE INDEX IF NOT EXISTS run_scores_n ON run_scores (n);
+CREATE TABLE IF NOT EXISTS run_segments (
+  name TEXT NOT NULL, value TEXT NOT NULL, n INTEGER NOT NULL REFERENCES runs (n) ON DELETE CASCADE,
+  PRIMARY KEY (name, value, n)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS run_segments_n ON run_segments (n);
+
+-- A row a day; at is its start.
+CREATE TABLE IF NOT EXISTS documents (
+  kind TEXT NOT NULL, service TEXT NOT NULL, document TEXT NOT NULL, at REAL NOT NULL, retrieved INTEGER NOT NULL,
+  judged INTEGER NOT NULL, useful INTEGER NOT NULL, used INTEGER NOT NULL, above INTEGER NOT NULL,
+  PRIMARY KEY (kind, service, document, at)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS documents_at ON documents (at);
+"""
+
+
+class Aged(NamedTuple):
+    """A table whose rows go with age, by their column `at`: those that hold text sooner than the rest."""
+
+    table: str
+    holds: Literal["history", "text"]
+
+
+AGED = (
+    Aged("verdicts", "text"),
+    Aged("run_texts", "text"),
+    Aged("runs", "history"),
+    Aged("traces", "history"),
+    Aged("documents", "history"),
+)
