@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import secrets
+import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
@@ -25,7 +27,7 @@ from otel_ctxscore.io.jsonl import JsonlSink
 from otel_ctxscore.io.otlp_grpc import OtlpGrpc
 from otel_ctxscore.io.otlp_http import OtlpHttp
 from otel_ctxscore.io.otlp_sink import OtlpSink
-from otel_ctxscore.io.state import Kept, StoredVerdicts, opened
+from otel_ctxscore.io.state import History, Kept, StoredVerdicts, opened
 from otel_ctxscore.io.webhook import WebhookSink
 from otel_ctxscore.judges.drawing import TwoJudges
 from otel_ctxscore.judging import Judging
@@ -62,16 +64,29 @@ class Service:
         self.config = config
         self._file = file
         self.state = State.STARTING
+        self.replica = f"{socket.gethostname()}/{secrets.token_hex(4)}"
         self._stop = asyncio.Event()
         self._fresh: Judge | None = None
-        self.database = opened(config.state.path, max_size=config.state.max_size, max_age=config.state.max_age)
+        self.database = opened(
+            config.state.path,
+            max_size=config.state.max_size,
+            max_age=config.state.max_age,
+            content_max_age=config.content.max_age,
+        )
         self._kept = Kept(self.database)
-        judges = parts.judge(config, StoredVerdicts(self.database))
+        # Verdicts hold notes, which are text.
+        judges = parts.judge(config, StoredVerdicts(self.database) if config.content.store == "text" else None)
         self.judge = parts.published(judges)
         self.scorers, self.off = parts.scorers(config, self.judge)
         self.budget = parts.budget(config)
         self.judging = Judging(judges, self.scorers, self.budget, salt=config.sampling.salt)
         self._stages = ("screened", "judged") if isinstance(judges, TwoJudges) else ("judged",)
+        self.history = History(
+            self.database,
+            store=config.content.store,
+            segments=config.segments,
+            leading=[scorer.name for scorer in self.scorers],
+        )
         self.standings = Standings()
         self.metrics = Metrics(
             [scorer.name for scorer in with_relatives(self.scorers)],
@@ -96,6 +111,8 @@ class Service:
             sinks=self.sinks,
             metrics=self.metrics,
             observe=self.monitor.observe,
+            finish=self.history.finished,
+            evaluated=self.history.evaluated,
         )
         self.admin = AdminServer(config.admin, self, self.metrics)
         self._began = time.time()
