@@ -73,6 +73,12 @@ def test_every_rule_is_evaluated_without_error(prometheus: Prometheus) -> None:
     assert {rule.name for group in (*recording_groups(), *segment_groups()) for rule in group.rules} == recorded
 
 
+def test_the_first_failure_after_a_start_is_seen(prometheus: Prometheus) -> None:
+    failed = 'sum(increase(ctxscore_judge_calls_total{result="judge_unavailable"}[5m]))'
+    (seen,) = prometheus.query(failed)
+    assert 1.5 < float(seen["value"][1]) < 4  # one of each replica; the extrapolation to the window adds a part
+
+
 def test_an_exemplar_gives_the_trace(prometheus: Prometheus) -> None:
     exemplars = prometheus.exemplars("ctxscore_score_bucket")
     assert exemplars
