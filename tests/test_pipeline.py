@@ -9,7 +9,8 @@ import pytest
 from otel_ctxscore.core.assembly import Limits, TraceAssembler
 from otel_ctxscore.core.codec import fuller, take_traces
 from otel_ctxscore.core.conventions import Extraction, extract
-from otel_ctxscore.core.model import Delivery, Evaluation, Judgement, RagRun, Reason, Trace, Verdict
+from otel_ctxscore.core.history import Finished
+from otel_ctxscore.core.model import Delivery, Evaluation, Judgement, RagRun, Reason, Trace, TraceOutcome, Verdict
 from otel_ctxscore.core.receipts import Outcome, Receipt
 from otel_ctxscore.core.sampling import Sampler
 from otel_ctxscore.evaluation import evaluate
@@ -18,7 +19,7 @@ from otel_ctxscore.ports import Full, Sink, SinkError
 from otel_ctxscore.scorers.context_precision import ContextPrecision
 from otel_ctxscore.telemetry import Metrics, catalogue
 from otel_ctxscore.testing import MemorySink, ScriptedJudge
-from tests.otlp import rag, request
+from tests.otlp import rag, request, span
 
 LIMITS = Limits(quiet_period=10, idle=120, max_age=600, late_window=300)
 
@@ -42,6 +43,8 @@ class Rig:
         self.sink = MemorySink()
         self.metrics = Metrics(["context_precision"])
         self.settled: list[Outcome] = []
+        self.finished: list[Finished] = []
+        self.evaluated: dict[bytes, str] = {}
         self.reads = 0
         self.line = Pipeline(
             sampler=sampler or Sampler(),
@@ -50,12 +53,17 @@ class Rig:
             evaluate=self._evaluate,
             sinks=sinks or (self.sink,),
             metrics=self.metrics,
+            finish=self.finished.append,
+            evaluated=self._evaluated,
             clock=self.clock,
         )
 
     async def _read(self, trace: Trace) -> Extraction:
         self.reads += 1
         return extract(trace)
+
+    async def _evaluated(self, trace_id: bytes) -> str | None:
+        return self.evaluated.get(trace_id)
 
     async def _evaluate(self, run: RagRun) -> Evaluation:
         return await evaluate(run, self.judge, [ContextPrecision()])
@@ -243,6 +251,39 @@ async def test_traces_that_sampling_leaves_out_never_become_objects() -> None:
         rig.deliver(*rag())
         await rig.at(10)
     assert (rig.reads, rig.settled) == (0, [Outcome.DONE])
+
+
+# ---- what the ledger hears --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("refusals", "delivered"), [(0, True), (9, False)])
+async def test_each_trace_is_finished_once_with_what_became_of_it(refusals: int, delivered: bool) -> None:
+    rig = Rig(Refusing(refusals))
+    async with rig.running():
+        rig.deliver(*rag(1))
+        rig.deliver(span(2, 1, None, {"http.route": "/"}))
+        await rig.at(10)
+        await rig.at(400)
+    scored, other = rig.finished
+    assert (scored.trace_id, scored.outcome, scored.service) == ((1).to_bytes(16), TraceOutcome.SCORED, "shop")
+    assert (scored.spans, scored.delivered, len(scored.evaluations)) == (2, delivered, 1)
+    assert (other.outcome, other.spans, other.delivered) == (TraceOutcome.NOT_RAG, 1, True)
+    assert not other.evaluations
+
+
+@pytest.mark.parametrize("redelivered", [True, False])
+async def test_what_was_evaluated_and_is_read_again_is_not_judged_again(redelivered: bool) -> None:
+    rig = Rig()
+    rig.evaluated[(1).to_bytes(16)] = "shop"
+    async with rig.running():
+        rig.deliver(*rag(1), redelivered=redelivered)
+        rig.deliver(*rag(2), redelivered=redelivered)
+        await rig.at(10)
+    first = TraceOutcome.REDELIVERED if redelivered else TraceOutcome.SCORED
+    assert [(done.outcome, done.service) for done in rig.finished] == [(first, "shop"), (TraceOutcome.SCORED, "shop")]
+    assert len(rig.sink.evaluations) == (1 if redelivered else 2)
+    assert rig.metrics.total(catalogue.TRACES, "outcome")["redelivered"] == redelivered
+    assert rig.settled == [Outcome.DONE, Outcome.DONE]
 
 
 async def test_drain_ends_what_is_held_and_abandon_fails_what_does_not_end() -> None:
