@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_the_demo_shows_the_fault_and_says_where_it_is() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "otel_ctxscore", "demo", "--seconds", "40"],

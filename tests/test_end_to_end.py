@@ -132,6 +132,7 @@ def test_prometheus_scrapes_the_histogram_and_gives_the_exemplar(
     assert {one["labels"]["span_id"] for one in exemplars} == {evaluation["parentSpanId"]}
 
 
+@pytest.mark.slow
 def test_it_serves_without_any_configuration_and_ends_when_told(tmp_path: Path) -> None:
     with Serving(tmp_path, {}) as service:
         assert [service.status(path) for path in ("/healthz", "/readyz", "/metrics", "/")] == [200] * 4
