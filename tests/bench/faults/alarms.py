@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
@@ -91,14 +91,6 @@ class Window:
         return estimate(self.screened if self.helped else None, self.judged)
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """The reference of a quiet time: its mean, and the floor that both alarms test."""
-
-    mean: float
-    null: NullHypothesis
-
-
 def watched(pool: Pool, way: Way, score: Score, draw: random.Random, runs: int) -> tuple[Window, int]:
     """The window of so many runs, and how many were judged."""
     window, judged = Window(helped=drawing(way) is not None), 0
@@ -111,16 +103,14 @@ def watched(pool: Pool, way: Way, score: Score, draw: random.Random, runs: int) 
     return window, judged
 
 
-def learned(pool: Pool, way: Way, score: Score, draw: random.Random) -> Learned:
-    """The reference, as the product learns it: judged runs only, with its standard error taken off."""
+def learned(pool: Pool, way: Way, score: Score, draw: random.Random) -> NullHypothesis:
+    """What is tested against, learned as the product does: judged runs only, their standard error taken off."""
     window, _ = watched(pool, way, score, draw, REFERENCE)
     alone = estimate(None, window.judged)
     assert alone.mean is not None
     assert alone.variance is not None
     cap = {"sampled": 20.0, "cascade": 1 / RATE}.get(way, 1.0)
-    mean = window.estimate.mean
-    assert mean is not None
-    return Learned(mean, Reference((alone.mean,), (alone.variance**0.5,)).null(margin=MARGIN, cap=cap))
+    return Reference((alone.mean,), (alone.variance**0.5,)).null(margin=MARGIN, cap=cap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +149,3 @@ def runs_until(seen: Sequence[int | None]) -> float | None:
     """The median, None where half of the streams ended unseen."""
     middle = median(LONGEST + 1 if one is None else one for one in seen)
     return None if middle > LONGEST else middle
-
-
-def repeated(make: Callable[[int], Seen], times: int) -> tuple[list[int | None], list[int | None]]:
-    """Plain and sequential alarms of so many streams."""
-    found = [make(turn) for turn in range(times)]
-    return [one.plain for one in found], [one.sequential for one in found]
