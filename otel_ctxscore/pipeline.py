@@ -27,7 +27,7 @@ from otel_ctxscore.core.model import (
     TraceOutcome,
 )
 from otel_ctxscore.core.opening import open_trace
-from otel_ctxscore.core.receipts import Outcome
+from otel_ctxscore.core.receipts import Outcome, Withdrawn
 from otel_ctxscore.core.sampling import Sampler
 from otel_ctxscore.evaluation import trace_outcome
 from otel_ctxscore.ports import Full, Sink, SinkError
@@ -134,6 +134,10 @@ class Pipeline:
         """Traces that walk: they are read, judged or emitted."""
         return len(self._walking)
 
+    def holds(self, trace_id: bytes) -> bool:
+        """Whether a trace is on its way: it is assembled, waits for late spans, or walks."""
+        return trace_id in self._walking_since or self.assembler.holds(trace_id)
+
     def oldest_waiting_seconds(self) -> float:
         """Age of the oldest trace that is held or walks, by arrival of its first span; 0 where there is none."""
         starts = [next(iter(self._walking_since.values()), None), self.assembler.oldest()]
@@ -203,9 +207,13 @@ class Pipeline:
                 self.wake()
                 return
             evaluations = [await self._admit_and_evaluate(assembled, run) for run in extraction.runs]
+            for receipt in assembled.receipts:
+                await receipt.secure()
             finished = self._count(assembled, extraction, evaluations)
             await self._emit(evaluations)
             outcome = Outcome.DONE
+        except Withdrawn:
+            log.info("trace %s: left to whom its source gave it", assembled.trace_id.hex())
         except SinkError as error:
             log.warning("trace %s: evaluation not delivered: %s", assembled.trace_id.hex(), error)
         except Exception:

@@ -35,7 +35,7 @@ from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Monitor, Pace, Se
 from otel_ctxscore.pipeline import Pipeline
 from otel_ctxscore.ports import CountsInFlight, Judge, Sink, Source
 from otel_ctxscore.telemetry import Evaluator, Metrics, catalogue
-from otel_ctxscore.web import AdminServer, Reloaded, Snapshot, SourceStatus
+from otel_ctxscore.web import AdminServer, Reloaded, Snapshot, SourceStatus, Whereabouts
 from otel_ctxscore.web.standings import Standings
 
 log = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ class Service:
     def _declare(self) -> None:
         """What metrics can be zero from the start, and what is read at each scrape."""
         judge = self.judge
-        self.metrics.declare_judge(judge.tier, judge.model)
+        self.metrics.declare_judge(judge.tier, judge.model, priced=parts.priced(self.config))
         for scorer in with_relatives(self.scorers):
             version = parts.version_under(scorer, judge)
             self.metrics.declare_evaluator(
@@ -266,6 +266,12 @@ class Service:
         record = self.monitor.acknowledge(known, by)
         await self.database.flush()
         return record
+
+    def whereabouts(self, trace_id: bytes) -> Whereabouts:
+        """Where a trace is that is not finished."""
+        if self.pipeline.holds(trace_id):
+            return "open"
+        return "unknown" if self.pipeline.keeps(trace_id) else "sampled_out"
 
     def reload(self) -> Reloaded:
         """Read targets, sampling rules and budgets again. Raises ConfigError, and has changed nothing then."""

@@ -99,6 +99,10 @@ class TraceAssembler:
         """Whether one more trace would push out another."""
         return self.open_traces >= self.limits.max_traces or self.open_bytes >= self.limits.max_size
 
+    def holds(self, trace_id: bytes) -> bool:
+        """Whether a trace is open or waits for late spans."""
+        return trace_id in self._open or trace_id in self._parked
+
     def oldest(self) -> float | None:
         """Arrival of the first span of the oldest trace that is held."""
         fronts = (next(iter(traces), None) for traces in (self._evicted, self._parked.values(), self._open.values()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import BasicAuth, web
@@ -12,6 +11,7 @@ from aiohttp import BasicAuth, web
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Series
 from otel_ctxscore.web.errors import error
+from otel_ctxscore.web.rendering import rfc3339
 from otel_ctxscore.web.status import Status
 
 TIMES = ("rose", "began", "ended", "acknowledged")
@@ -56,11 +56,7 @@ def routes(status: Status) -> list[web.RouteDef]:
 def shown(record: AlarmRecord) -> dict[str, Any]:
     """An alarm as the API gives it: times as RFC 3339 has them."""
     fields: Mapping[str, Any] = record.as_dict()
-    return {name: _moment(value) if name in TIMES else value for name, value in fields.items()}
-
-
-def _moment(seconds: float | None) -> str | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    return {name: rfc3339(value) if name in TIMES else value for name, value in fields.items()}
 
 
 def _series(series: Series, status: AlarmStatus) -> dict[str, Any]:

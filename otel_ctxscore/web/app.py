@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Awaitable, Callable
 from importlib.resources import files
 
 from aiohttp import web
@@ -11,7 +12,18 @@ from otel_ctxscore.config.model import Admin, Tls
 from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.telemetry import Metrics
-from otel_ctxscore.web import access, api, errors, overview, probes
+from otel_ctxscore.web import (
+    access,
+    api,
+    documents_page,
+    errors,
+    exports,
+    history_api,
+    overview,
+    probes,
+    runs_page,
+    why_page,
+)
 from otel_ctxscore.web.status import Status
 
 HEADERS = {
@@ -24,6 +36,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+REPLICA_HEADER = "X-Ctxscore-Replica"
 _GRACE = 2.0
 """Seconds that requests in work have when the server stops."""
 
@@ -43,9 +56,15 @@ def application(admin: Admin, status: Status, metrics: Metrics) -> web.Applicati
     app[access.HAS_TOKEN] = admin.auth is not None and admin.auth.token_file is not None
     app.add_routes(probes.routes(status, metrics))
     app.add_routes(overview.routes(status, admin.trace_url))
+    app.add_routes(runs_page.routes(status, admin.trace_url))
+    app.add_routes(documents_page.routes(status))
+    app.add_routes(why_page.routes(status))
     app.add_routes(api.routes(status))
+    app.add_routes(history_api.routes(status))
+    app.add_routes(exports.routes(status))
     app.add_routes(_static())
     app.on_response_prepare.append(_headers)
+    app.on_response_prepare.append(_replica(status))
     return app
 
 
@@ -100,6 +119,15 @@ def _static() -> list[web.RouteDef]:
         return web.Response(text=style, content_type="text/css")
 
     return [web.get("/static/style.css", css)]
+
+
+def _replica(status: Status) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    """Says which process answered, where several stand behind one name."""
+
+    async def named(request: web.Request, response: web.StreamResponse) -> None:
+        response.headers[REPLICA_HEADER] = status.replica
+
+    return named
 
 
 async def _headers(request: web.Request, response: web.StreamResponse) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from otel_ctxscore.web.questions import BadQuestion
+
 log = logging.getLogger(__name__)
 Answerer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -22,6 +24,8 @@ async def as_json(request: web.Request, handler: Answerer) -> web.StreamResponse
     """Whatever goes wrong is an error of that form; a fault of our own is logged with its trace back."""
     try:
         return await handler(request)
+    except BadQuestion as refusal:
+        return error(400, str(refusal), refusal.hint)
     except web.HTTPMethodNotAllowed as refusal:
         allowed = ", ".join(sorted(refusal.allowed_methods))
         return error(405, f"{request.method} is not allowed here", f"allowed: {allowed}", Allow=allowed)

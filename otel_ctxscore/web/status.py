@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
+from otel_ctxscore.core.history import DocumentUse, RunPage, RunQuery
 from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Series
 
 
@@ -69,8 +70,43 @@ class Reloaded:
     needs_restart: Sequence[str] = ()
 
 
+Whereabouts = Literal["open", "sampled_out", "unknown"]
+"""Where a trace is that the ledger does not know: on its way, left out by its id, or nobody knows."""
+
+
+class History(Protocol):
+    """The past of this replica. Records are those of `core.records`, with `run_id`, `at` (Unix seconds) and `content`:
+    `text`, `hash`, `none`, `deleted` or `expired`."""
+
+    async def runs(self, query: RunQuery) -> RunPage:
+        """The runs that a question asks for. Raises ValueError for a cursor that is none."""
+
+    async def run(self, known: str) -> dict[str, Any] | None:
+        """The run of an id."""
+
+    async def trace(self, trace_id: bytes) -> dict[str, Any] | None:
+        """What became of a trace, with its runs; None for one that is not known."""
+
+    async def documents(
+        self, kind: Literal["id", "source"], *, service: str | None, since: float, limit: int, offset: int = 0
+    ) -> Sequence[DocumentUse]:
+        """Documents by id or by source, those that crowd out others first."""
+
+    async def forget_text(self, trace_id: bytes) -> int:
+        """Delete the text of a trace from the disk; of how many runs there was any."""
+
+
 class Status(Protocol):
-    """The service, as far as the admin address sees it."""
+    """The service, as far as the admin address sees it. `replica` names this process among others, until it ends."""
+
+    @property
+    def replica(self) -> str: ...
+
+    @property
+    def history(self) -> History: ...
+
+    def whereabouts(self, trace_id: bytes) -> Whereabouts:
+        """Where a trace is that is not finished."""
 
     def not_alive(self) -> str | None:
         """Why an orchestrator should restart this process; None where it should not."""

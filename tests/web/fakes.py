@@ -11,16 +11,36 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from otel_ctxscore.config.model import Admin
 from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.core.history import DocumentUse, RunPage, RunQuery
 from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Series
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web.app import application
-from otel_ctxscore.web.status import Reloaded, Snapshot
+from otel_ctxscore.web.status import History, Reloaded, Snapshot, Whereabouts
 
 
 def snapshot(**changed: Any) -> Snapshot:
     return Snapshot(
         **{"state": "ready", "version": "1.2.3", "judge": "local lexical", "started": 0.0, "now": 3725.0, **changed}
     )
+
+
+class NoHistory:
+    """A past in which nothing was."""
+
+    async def runs(self, query: RunQuery) -> RunPage:
+        return RunPage([])
+
+    async def run(self, known: str) -> dict[str, Any] | None:
+        return None
+
+    async def trace(self, trace_id: bytes) -> dict[str, Any] | None:
+        return None
+
+    async def documents(self, kind: str, **asked: Any) -> list[DocumentUse]:
+        return []
+
+    async def forget_text(self, trace_id: bytes) -> int:
+        return 0
 
 
 @dataclass
@@ -33,6 +53,12 @@ class FakeService:
     kept: dict[str, AlarmRecord] = field(default_factory=dict)
     series: list[tuple[Series, AlarmStatus]] = field(default_factory=list)
     reloaded: Reloaded | ConfigError = field(default_factory=Reloaded)
+    replica: str = "host/1a2b"
+    history: History = field(default_factory=NoHistory)
+    where: Whereabouts = "unknown"
+
+    def whereabouts(self, trace_id: bytes) -> Whereabouts:
+        return self.where
 
     def not_alive(self) -> str | None:
         return self.dead

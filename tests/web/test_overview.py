@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus
-from otel_ctxscore.web.overview import duration, number, render, trace_link
+from otel_ctxscore.web.overview import render
+from otel_ctxscore.web.rendering import duration, number, trace_link
 from otel_ctxscore.web.status import SourceStatus, Standing
 from tests.web.fakes import FakeService, client, snapshot
 

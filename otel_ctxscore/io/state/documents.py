@@ -7,10 +7,13 @@ from typing import Literal
 
 from otel_ctxscore.core.history import DocumentUse
 from otel_ctxscore.core.model import Context, Evaluation, Retrieval, Verdict
+from otel_ctxscore.io.results import clean_text
 from otel_ctxscore.io.state.database import Database
 from otel_ctxscore.telemetry.labels import clean
 
 DAY = 86400.0
+MAX_NAME = 500
+"""Characters of an id or source that are kept."""
 Kind = Literal["id", "source"]
 _ADD = """
 INSERT INTO documents VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?)
@@ -46,7 +49,7 @@ class Documents:
                 counts = (judged, bool(verdict.is_useful), bool(verdict.is_used), above)
                 for kind, name in (("id", context.id), ("source", context.source)):
                     if name:
-                        self._database.write(_ADD, (kind, service, clean(name), day, *counts))
+                        self._database.write(_ADD, (kind, service, clean_text(name)[:MAX_NAME], day, *counts))
 
     async def rows(
         self, kind: Kind, *, service: str | None, since: float, limit: int, offset: int = 0

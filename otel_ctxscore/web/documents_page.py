@@ -1,0 +1,41 @@
+"""The view Documents: what was retrieved how often, and whether it was worth its place."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from otel_ctxscore.core.history import DocumentUse
+from otel_ctxscore.web.history_api import DOCUMENT_PARAMETERS, documents_of
+from otel_ctxscore.web.questions import BadQuestion
+from otel_ctxscore.web.rendering import page, query
+from otel_ctxscore.web.status import Status
+
+ROWS = 50
+
+
+def routes(status: Status) -> list[web.RouteDef]:
+    """`/documents`, with the parameters of `GET /api/v1/documents`."""
+
+    async def documents(request: web.Request) -> web.Response:
+        given = {name: request.query.get(name, "") for name in DOCUMENT_PARAMETERS}
+        rows: list[DocumentUse] = []
+        trouble: BadQuestion | None = None
+        try:
+            rows = await documents_of(status, request, limit=ROWS)
+        except BadQuestion as refusal:
+            trouble = refusal
+        full = len(rows) == int(given["limit"] or ROWS)
+        following = query({**given, "page": int(given["page"] or 1) + 1}) if not trouble and full else None
+        return page(
+            "documents.html",
+            "documents",
+            status=400 if trouble else 200,
+            given=given,
+            rows=rows,
+            trouble=trouble,
+            following=following,
+            filters=query(given),
+            services=sorted({standing.service for standing in status.snapshot().standings}),
+        )
+
+    return [web.get("/documents", documents)]

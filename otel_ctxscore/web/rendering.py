@@ -1,0 +1,106 @@
+"""Templates, and how numbers, moments and links are written in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from urllib.parse import quote, urlencode
+
+from aiohttp import web
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+MAX_QUOTED = 160
+"""Characters of a text that stand in a table or a heading."""
+
+
+def rendered(template: str, view: str, *, root: str = "", **context: object) -> str:
+    """A page. `view` is the entry of the navigation it belongs to; `root` leads from its folder to the overview's."""
+    known = {"version": version("otel-ctxscore"), "view": view, "root": root, "refresh": None}
+    return templates().get_template(template).render(**{**known, **context})
+
+
+def page(template: str, view: str, *, root: str = "", status: int = 200, **context: object) -> web.Response:
+    """A page as an answer; see `rendered`."""
+    text = rendered(template, view, root=root, **context)
+    # Text of traces may hold lone surrogates, which no encoding has.
+    body = text.encode("utf-8", "replace")
+    return web.Response(body=body, content_type="text/html", charset="utf-8", status=status)
+
+
+@cache
+def templates() -> Environment:
+    """The templates of the package; everything in them is escaped."""
+    environment = Environment(
+        loader=PackageLoader("otel_ctxscore.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": number,
+        "share": share,
+        "moment": moment,
+        "span": duration,
+        "counts": counts,
+        "short": short,
+        "query": query,
+        "rfc3339": rfc3339,
+    }
+    return environment
+
+
+def trace_link(pattern: str | None, trace_id: str | None, span_id: str | None) -> str | None:
+    """Where a trace is shown elsewhere; None without a pattern of http or https, or without a trace."""
+    if not pattern or not trace_id or not pattern.startswith(("http://", "https://")):
+        return None
+    return pattern.replace("{trace_id}", quote(trace_id, safe="")).replace("{span_id}", quote(span_id or "", safe=""))
+
+
+def query(parameters: Mapping[str, object]) -> str:
+    """The parameters of a link, without those that are empty."""
+    return urlencode({name: value for name, value in parameters.items() if value not in (None, "")}, errors="replace")
+
+
+def number(value: float) -> str:
+    """A count with thin spaces between thousands."""
+    return f"{value:,.0f}".replace(",", "\u202f")
+
+
+def share(value: float | None) -> str:
+    """A score in 0..1, or a dash."""
+    return "–" if value is None else f"{value:.2f}"
+
+
+def moment(unix_seconds: float) -> str:
+    """A moment in UTC."""
+    return datetime.fromtimestamp(unix_seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def rfc3339(unix_seconds: float | None) -> str | None:
+    """A moment as the API writes it."""
+    return None if unix_seconds is None else datetime.fromtimestamp(unix_seconds, UTC).isoformat(timespec="seconds")
+
+
+def duration(seconds: float) -> str:
+    """A span of time in its two greatest units."""
+    rest = int(max(seconds, 0))
+    parts: list[str] = []
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        count, rest = divmod(rest, size)
+        if count or (unit == "s" and not parts):
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2])
+
+
+def counts(by_name: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Names with their counts, the greatest first; without those that are 0."""
+    return sorted(((name, n) for name, n in by_name.items() if n), key=lambda named: (-named[1], named[0]))
+
+
+def short(text: str) -> str:
+    """A text on one line, cut visibly."""
+    line = " ".join(text[: 2 * MAX_QUOTED].split())
+    return line if len(line) <= MAX_QUOTED and len(text) <= 2 * MAX_QUOTED else f"{line[: MAX_QUOTED - 1]}…"
