@@ -7,6 +7,7 @@ the ledger of that assignment, which nobody reads any more: that is how late set
 from __future__ import annotations
 
 import heapq
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from otel_ctxscore.core.receipts import Outcome, Receipt
@@ -19,15 +20,16 @@ TRIES = 5
 class PartitionLedger:
     """Offsets handed out under one assignment of a partition, and what became of them.
 
-    `position` is the first offset of the assignment; all below it is done with. Offsets up to and including
-    `watermark` were handed out before, perhaps by a process that died: what is read again there may be a repeat.
-    `given_up` counts the records that failed `TRIES` times.
+    `position` is the first offset of the assignment; all below it is done with. Something of offsets up to and
+    including `watermark` went down the line before, perhaps in a process that died: what is read again there may be a
+    repeat. `secure` waits until an offset's use is noted durably. `given_up` counts the records that failed `TRIES`
+    times.
     """
 
     position: int
     watermark: int = -1
+    secure: Callable[[PartitionLedger, int], Awaitable[None]] | None = None
     given_up: int = 0
-    _reserved: int = -1
     _used: int = -1
     _open: dict[int, float] = field(default_factory=dict)
     _lowest: list[int] = field(default_factory=list)
@@ -41,10 +43,6 @@ class PartitionLedger:
         self._next = self.position
 
     # ---- handing out --------------------------------------------------------------------------------------------
-
-    def reserve(self, offset: int) -> None:
-        """Records up to this offset are about to be handed out: `high` is to be written down before they are."""
-        self._reserved = max(self._reserved, offset)
 
     def wants(self, offset: int) -> bool:
         """Whether the record is to be handed out: it is neither done with nor under way. (It can be read again for
@@ -61,7 +59,12 @@ class PartitionLedger:
             heapq.heappush(self._lowest, offset)
         self._open[offset] = now
         self._next = max(self._next, offset + 1)
-        return Receipt(lambda outcome: self._settle(offset, outcome), owner=self, used=lambda: self._use(offset))
+        return Receipt(
+            lambda outcome: self._settle(offset, outcome),
+            owner=self,
+            used=lambda: self._use(offset),
+            secured=lambda: self._secure(offset),
+        )
 
     def put_back(self, offset: int) -> None:
         """The record was not taken after all: whoever has it keeps it and asks again. Its receipt is not settled."""
@@ -74,7 +77,7 @@ class PartitionLedger:
             self._close(offset)
 
     def redelivers(self, offset: int) -> bool:
-        """Whether this record was handed out before."""
+        """Whether something of this record went down the line before."""
         return offset <= self.watermark
 
     # ---- settling -----------------------------------------------------------------------------------------------
@@ -99,6 +102,10 @@ class PartitionLedger:
     def _use(self, offset: int) -> None:
         self._used = max(self._used, offset)
 
+    async def _secure(self, offset: int) -> None:
+        if self.secure is not None:
+            await self.secure(self, offset)
+
     # ---- what to write down -------------------------------------------------------------------------------------
 
     @property
@@ -111,11 +118,6 @@ class PartitionLedger:
             self._done_above = {offset for offset in self._done_above if offset >= floor}
             self.position = floor
         return floor
-
-    @property
-    def high(self) -> int:
-        """The highest offset that this assignment, or an earlier one, may have handed out."""
-        return max(self.watermark, self._reserved, self._next - 1)
 
     @property
     def used(self) -> int:

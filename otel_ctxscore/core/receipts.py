@@ -7,7 +7,7 @@ This module imports nothing of the package: whoever settles need not know what a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import IntEnum
 
 
@@ -20,25 +20,32 @@ class Outcome(IntEnum):
     """Not finished: the source must deliver it again if it can."""
 
 
+class Withdrawn(Exception):  # noqa: N818 -- a state of the delivery, not a fault
+    """The source no longer answers for a delivery: someone else has it, and will do what was not done yet."""
+
+
 class Receipt:
     """Counts the holds on one delivery and tells the source once, when none is left.
 
     The receipt is born with one hold, the source's own, which the source settles after it has handed the
     delivery over. Without that hold a trace that finishes at once would settle a delivery that is still being
     taken in. `owner` stands for what the delivery came from, such as one assignment of a partition. `used` is called
-    when something of the delivery goes down the line, from where on it may reach a sink.
+    when something of the delivery goes down the line; `secured` waits until the source has noted that durably, so that
+    whoever is delivered it again knows that what comes of it may be a repeat.
     """
 
-    __slots__ = ("_holds", "_settled", "_used", "_worst", "owner")
+    __slots__ = ("_holds", "_secured", "_settled", "_used", "_worst", "owner")
 
     def __init__(
         self,
         settled: Callable[[Outcome], None] | None = None,
         owner: object = None,
         used: Callable[[], None] | None = None,
+        secured: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._settled = settled
         self._used = used
+        self._secured = secured
         self.owner = owner
         self._holds = 1
         self._worst = Outcome.DONE
@@ -58,6 +65,11 @@ class Receipt:
         """Tell the source that what it delivered goes down the line: delivered again, it may make a repeat."""
         if self._used is not None:
             self._used()
+
+    async def secure(self) -> None:
+        """Return once what comes of the delivery may be counted and sent. Raises Withdrawn where it may not."""
+        if self._secured is not None:
+            await self._secured()
 
     def settle(self, outcome: Outcome = Outcome.DONE) -> None:
         """Give up one hold. Raises RuntimeError when none is left, for then something was settled twice."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from aiokafka import TopicPartition
 
 from otel_ctxscore.core.offsets import PartitionLedger
+from otel_ctxscore.core.receipts import Withdrawn
 from otel_ctxscore.io.kafka.group import Member, Position
 
 log = logging.getLogger(__name__)
@@ -16,9 +18,9 @@ log = logging.getLogger(__name__)
 _HIGH = "ctxscore:high="
 
 
-def noted(high: int) -> str:
-    """The metadata of a commit: the highest offset that was handed out."""
-    return f"{_HIGH}{high}"
+def noted(used: int) -> str:
+    """The metadata of a commit: the highest offset of which something went down the line."""
+    return f"{_HIGH}{used}"
 
 
 def watermark(metadata: str) -> int:
@@ -32,15 +34,19 @@ class _Partition:
     ledger: PartitionLedger
     written: Position | None
     """What the group has of it, as far as we know."""
+    secured: int = -1
     given_up: int = 0
 
 
 class Assignment:
-    """What a member holds between two rebalances. An ended one commits nothing and hands nothing out."""
+    """What a member holds between two rebalances. `wanted` is called when a commit is waited for."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: Member, wanted: Callable[[], None]) -> None:
         self._member = member
+        self._wanted = wanted
         self._partitions: dict[TopicPartition, _Partition] = {}
+        self._waiting: list[tuple[_Partition, int, asyncio.Future[None]]] = []
+        self._withdrawn = False
 
     async def take_on(self, partition: TopicPartition, written: Position | None, begins: int) -> None:
         """Begin a partition where the group, or without a commit `start`, has it begin; or, where the log no longer
@@ -52,7 +58,8 @@ class Assignment:
             self._member.seek(partition, begins)
             position = begins
         high = watermark(written[1]) if written is not None else -1
-        self._partitions[partition] = _Partition(PartitionLedger(position, watermark=high), written)
+        ledger = PartitionLedger(position, watermark=high, secure=lambda _, offset: self._secure(held, offset))
+        self._partitions[partition] = held = _Partition(ledger, written, high)
 
     def ledger(self, partition: TopicPartition) -> PartitionLedger | None:
         """The ledger of a partition; None where it is not ours, or not yet."""
@@ -63,23 +70,49 @@ class Assignment:
         return ((partition, held.ledger) for partition, held in self._partitions.items())
 
     async def commit(self) -> bool:
-        """Write down what is done with and what may have been handed out; False where that is no longer ours to do."""
-        return await self._write({tp: (one.committable, noted(one.high)) for tp, one in self.ledgers()})
-
-    async def commit_last(self) -> bool:
-        """The same at the end: what was only held, and is dropped now, can be delivered elsewhere as new."""
-        return await self._write({tp: (one.committable, noted(one.used)) for tp, one in self.ledgers()})
-
-    async def _write(self, positions: dict[TopicPartition, Position]) -> bool:
-        partitions = self._partitions
-        new = {tp: position for tp, position in positions.items() if partitions[tp].written != position}
-        if not new:
-            return True
-        if not await self._member.commit(new):
+        """Write down what is done with and what went down the line; False where that is no longer ours to do."""
+        states = {tp: (held.ledger.committable, noted(held.ledger.used)) for tp, held in self._partitions.items()}
+        used = {tp: held.ledger.used for tp, held in self._partitions.items()}
+        new = {tp: state for tp, state in states.items() if self._partitions[tp].written != state}
+        if new and not await self._member.commit(new):
             return False
-        for tp, position in new.items():
-            partitions[tp].written = position
+        for tp, state in states.items():
+            self._partitions[tp].written, self._partitions[tp].secured = state, used[tp]
+        self._wake()
         return True
+
+    @property
+    def waited_for(self) -> bool:
+        """Whether something waits for a commit."""
+        return bool(self._waiting)
+
+    def withdraw(self) -> None:
+        """No commit follows: what waits for one is for those to do who have the partitions next."""
+        self._withdrawn = True
+        self._wake()
+
+    async def _secure(self, held: _Partition, offset: int) -> None:
+        if offset <= held.secured:
+            return
+        if self._withdrawn:
+            raise Withdrawn
+        written = asyncio.get_running_loop().create_future()
+        self._waiting.append((held, offset, written))
+        self._wanted()
+        await written
+
+    def _wake(self) -> None:
+        """Let go what is noted by now, and, once withdrawn, all else."""
+        waiting, self._waiting = self._waiting, []
+        for held, offset, written in waiting:
+            if written.done():
+                continue
+            if offset <= held.secured:
+                written.set_result(None)
+            elif self._withdrawn:
+                written.set_exception(Withdrawn())
+            else:
+                self._waiting.append((held, offset, written))
 
     def rewind(self) -> bool:
         """Read again from the lowest offset of each partition that failed; whether any did."""

@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 0.5
 POLL_RECORDS = 2000
 COMMIT_SECONDS = 1.0
+SECURE_SECONDS = 0.1
+"""How long traces that wait for a commit are gathered for it."""
 PROBE_SECONDS = 15.0
 STUCK_SECONDS = 45.0
 """What takes longer than this, of the brokers or of forming the group, is given up: the consumer connects anew."""
@@ -47,8 +49,9 @@ Waiting = deque[tuple[PartitionLedger, ConsumerRecord]]
 class KafkaSource:
     """A consumer of topics with OTLP.
 
-    The highest offset that is about to be handed out is written into the metadata of the commit first, so that
-    whoever reads it again, after a crash or a rebalance, knows that what comes of it may be a repeat. `split` counts
+    The highest offset of which something went down the line is written into the metadata of the commit, before
+    anything that came of it is counted or sent: whoever reads it again, after a crash or a rebalance, knows that what
+    comes of it may be a repeat. What was only held when a process died is read again as new. `split` counts
     traces whose spans come on several partitions. `join` makes a member of the group that is none of aiokafka's;
     `clock` is a steady clock in seconds.
     """
@@ -72,13 +75,14 @@ class KafkaSource:
         self._intake = Intake(reader_of(settings), counts, split, self._dead_letters, self.name, clock)
         self._member: Member | None = None
         self._assignment: Assignment | None = None
-        self._assigned = asyncio.Event()
+        self._assigned, self._wanted = asyncio.Event(), asyncio.Event()
         self._fault: BaseException | None = None
         self._task: asyncio.Task[None] | None = None
+        self._committing: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
         self._trouble: str | None = None
         self._positions: dict[TopicPartition, int] = {}
-        self._alive = self._committed_at = self._probed_at = clock()
+        self._alive = self._probed_at = clock()
         self._rewind_at, self._rewind_pause = clock(), REWIND_SECONDS[0]
 
     async def _join_group(self, rebalanced: Rebalanced) -> Member:
@@ -90,9 +94,10 @@ class KafkaSource:
         """Begin to read in the background. Brokers that cannot be reached yet are tried again, not given up."""
         self._line = line
         self._task = asyncio.create_task(self._run(), name="kafka source")
+        self._committing = asyncio.create_task(self._commit(), name="kafka commits")
 
     async def stop(self) -> None:
-        """Read no more. The group membership stays, so that what was read can still be committed."""
+        """Read no more. The group membership stays, and commits go on."""
         self._stopping.set()
         if self._task is not None:
             await asyncio.wait([self._task], timeout=STOP_SECONDS)
@@ -101,11 +106,13 @@ class KafkaSource:
 
     async def close(self) -> None:
         """Commit what is done with and leave the group."""
+        if self._committing is not None:
+            self._committing.cancel()
         try:
             if self._assignment is not None:
-                await self._assignment.commit_last()
+                await self._assignment.commit()
         except (KafkaError, OSError) as error:
-            log.warning("kafka: the last commit failed: %s", error)
+            log.warning("kafka: the last commit failed: %s", said(error))
         finally:
             await self._leave()
             if self._dead_letters is not None:
@@ -131,8 +138,28 @@ class KafkaSource:
             await _either(self._stopping.wait(), pause)
             pause = BACK_OFF_SECONDS[0] if healthy else min(pause * 2, BACK_OFF_SECONDS[1])
 
+    async def _commit(self) -> None:
+        """Commit from time to time, and when something waits for it."""
+        while True:
+            await _either(self._wanted.wait(), COMMIT_SECONDS)
+            await asyncio.sleep(SECURE_SECONDS if self._wanted.is_set() else 0)
+            self._wanted.clear()
+            assignment = self._assignment
+            if assignment is None:
+                await _either(self._assigned.wait(), COMMIT_SECONDS)
+                continue
+            try:
+                async with asyncio.timeout(STUCK_SECONDS):
+                    await assignment.commit()
+            except (KafkaError, OSError, TimeoutError) as error:
+                self._fault = error  # raised in the loop: it connects anew
+            if assignment.waited_for:
+                self._wanted.set()
+
     async def _leave(self) -> None:
-        self._end_assignment()
+        ended = self._end_assignment()
+        if ended is not None:
+            ended.withdraw()
         member, self._member = self._member, None
         if member is not None:
             await member.close()
@@ -144,15 +171,17 @@ class KafkaSource:
         if ended is not None:
             try:
                 async with asyncio.timeout(STUCK_SECONDS):
-                    await ended.commit_last()
+                    await ended.commit()
             except (KafkaError, OSError, TimeoutError) as error:
                 log.warning("kafka: not committed before the group is formed anew: %s", said(error))
+            finally:
+                ended.withdraw()
 
     async def assigned(self, partitions: Collection[TopicPartition]) -> None:
         member = self._member
         if member is None:
             return
-        assignment = Assignment(member)
+        assignment = Assignment(member, self._wanted.set)
         try:
             async with asyncio.timeout(STUCK_SECONDS):
                 if partitions:
@@ -191,19 +220,18 @@ class KafkaSource:
             await self._look_after(member)
 
     async def _hand_over(self, member: Member, batch: Batch) -> None:
-        """Write down that these records are about to be handed out, then hand them to the line."""
+        """Hand records to the line; those of partitions that are not ours yet come again."""
         assignment, waiting = self._assignment, Waiting()
         for partition, records in batch.items():
             ledger = assignment.ledger(partition) if assignment is not None else None
             if ledger is not None:
-                ledger.reserve(records[-1].offset)
                 waiting.extend((ledger, record) for record in records)
-        if assignment is None or not await self._write(assignment):
-            for partition, records in batch.items():  # they come again, here or where the partition goes
+            else:
                 member.seek(partition, records[0].offset)
-            await _either(self._stopping.wait(), POLL_SECONDS)
-            return
-        await self._work_off(member, assignment, waiting)
+        if assignment is not None:
+            await self._work_off(member, assignment, waiting)
+        else:
+            await _either(self._assigned.wait(), POLL_SECONDS)
 
     async def _work_off(self, member: Member, assignment: Assignment, waiting: Waiting) -> None:
         """Hand records over as long as they are ours, and wait while the line is full."""
@@ -233,17 +261,10 @@ class KafkaSource:
         if self._fault is not None:
             raise self._fault
         if assignment is not None:
-            if now - self._committed_at >= COMMIT_SECONDS:
-                await self._write(assignment)
             if now - self._probed_at >= PROBE_SECONDS:
                 await self._probe(member, assignment)
             self._rewind(assignment)
         self._relieve()
-
-    async def _write(self, assignment: Assignment) -> bool:
-        self._committed_at = self._clock()
-        async with asyncio.timeout(STUCK_SECONDS):
-            return await assignment.commit()
 
     async def _probe(self, member: Member, assignment: Assignment) -> None:
         """Ask the brokers whether there is more to read: a consumer that only looks alive is found out."""

@@ -23,7 +23,8 @@ HEAD = """# What the statistics measured
 
 Written by `python -m tests.bench.stats --write` (seed {seed}; a part alone with `--only`). Scores are average precision of
 five contexts with much mass at 0 and 1. Every estimate, alarm, drift and blame comes from `otel_ctxscore.core.stats`; only
-the data is drawn. Where a goal is a limit on a simulated rate, two Monte Carlo standard errors are granted.
+the data is drawn. Two Monte Carlo standard errors are granted to coverage, bias, mean times and delays, and to the share
+of right blame; none to shares of streams and windows. A share of 0 among 20 streams bounds the truth by no more than 14 %.
 
 {kept} goals kept, {missed} missed.
 """

@@ -154,8 +154,7 @@ def _joint(mean: float, rho: float) -> Joint:
 def coverage_rows(rng: np.random.Generator, reps: int) -> list[Row]:
     """The whole grid: five designs, N/n 2 to 100, correlation .3 to .7, for each mean and number of judged runs.
 
-    Beyond a mean of .9, N/n is 10 and the design that gives rare low scores the greatest weight has no goal: it is
-    shown beside.
+    Beyond a mean of .9, N/n is 10 and the design that gives rare low scores the greatest weight has a row of its own.
     """
     rows = []
     for mean, n in itertools.product((0.68, 0.89, 0.956, 0.982), (20, 50, 200, 1000)):
@@ -174,8 +173,10 @@ def coverage_rows(rng: np.random.Generator, reps: int) -> list[Row]:
         ok = min(cells) >= 0.92 - slack and max(cells) <= 0.995 + slack and (n < 50 or 0.94 <= average <= 0.965)
         goal = "every cell .92-.995" + ("" if n < 50 else ", mean .94-.965")
         shown = f"{span(cells)}; truth above it {sum(above) / len(above):.3f}"
-        shown += f"; high scores kept {min(hard):.3f}" if hard else ""
         rows.append(Row(f"coverage of the 95 % interval, mean {mean}, n = {n}", goal, shown, ok))
+        if hard:
+            what = f"- where high scores are kept, so that rare low ones weigh 5, mean {mean}, n = {n}"
+            rows.append(Row(what, "every cell .92-.995", span(hard), min(hard) >= 0.92 - slack))
     return rows
 
 
@@ -207,21 +208,16 @@ def bias_rows(rng: np.random.Generator, reps: int) -> list[Row]:
 def width_rows(rng: np.random.Generator, reps: int) -> list[Row]:
     """Width against judged only, at equal calls."""
     rows = []
-    for rho, goal in ((0.35, 0.96), (0.45, 0.91), (0.55, 0.85), (0.65, 0.78), (0.0, 1.02)):
+    goals = {0.35: 0.96, 0.45: 0.91, 0.55: 0.85, 0.65: 0.78, 0.0: 1.02}
+    for n, (rho, goal) in itertools.product((200, 1000), goals.items()):
         shown = []
         for ratio, mean in itertools.product((20, 100), (0.68, 0.89)):
             joint = _joint(mean, rho)
-            pairs = list(windows(joint, uniform(joint, 1000, ratio), rng, reps))
+            pairs = list(windows(joint, uniform(joint, n, ratio), rng, reps))
             helped = measure(mean, [estimate(screened, judged) for screened, judged in pairs]).width
             shown.append(helped / measure(mean, [estimate_judged(judged) for _, judged in pairs]).width)
-        rows.append(
-            Row(
-                f"width against judged only, correlation {rho}, N/n 20 and 100, n = 1000",
-                f"<= {goal}",
-                span(shown),
-                max(shown) <= goal,
-            )
-        )
+        what = f"width against judged only, correlation {rho}, N/n 20 and 100, n = {n}"
+        rows.append(Row(what, f"<= {goal} in every cell", span(shown), max(shown) <= goal))
     return rows
 
 
@@ -242,7 +238,7 @@ def cost_rows(rng: np.random.Generator, reps: int) -> list[Row]:
                 f"calls saved at equal width, correlation {rho}, N/n 50, mean {mean}",
                 f">= {goal:.0%} (adaptive)",
                 f"adaptive {saved['adaptive']:.1%}, uniform {saved['uniform']:.1%}",
-                saved["adaptive"] >= goal - 0.01,
+                saved["adaptive"] >= goal,
             )
         )
     return rows

@@ -32,6 +32,9 @@ class World:
     judging_seconds: float = 0.0
     refusals: int = 0
     """So many evaluations are refused, then no more."""
+    fatal: bool = False
+    """The next process that sends an evaluation dies of it."""
+    died: list[Replica] = field(default_factory=list)
     reachable: asyncio.Event = field(default_factory=asyncio.Event)
     emitted: list[Evaluation] = field(default_factory=list)
 
@@ -78,9 +81,10 @@ class Replica:
     async def kill(self) -> None:
         self.killed = True
         self._end_tasks()
+        for task in (self.source._task, self.source._committing):
+            if task is not None:
+                task.cancel()
         await self.line.abandon()
-        if self.source._task is not None:
-            self.source._task.cancel()
 
     def _end_tasks(self) -> None:
         for task in self._tasks:
@@ -101,6 +105,10 @@ class Replica:
             self.world.refusals -= 1
             raise SinkError("not this one")
         self.world.emitted.append(evaluation)
+        if self.world.fatal:
+            self.world.fatal = False
+            self.world.died.append(self)
+            self._dying = asyncio.create_task(self.kill())
 
     async def close(self) -> None:
         return

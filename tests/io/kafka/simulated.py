@@ -68,9 +68,9 @@ class Cluster:
             await member.rebalanced.assigned(shares[member])
             member.forming = False
 
-    async def lose(self, member: SimulatedMember) -> None:
+    async def lose(self, member: object) -> None:
         """A member that died: nobody asks it anything any more."""
-        if member in self.members:
+        if isinstance(member, SimulatedMember) and member in self.members:
             self.members.remove(member)
             self._others = asyncio.create_task(self.rebalance())  # the group's own doing: it waits for nobody
             await asyncio.sleep(0)

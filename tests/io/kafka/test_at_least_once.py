@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from otel_ctxscore.core.offsets import PartitionLedger
+from otel_ctxscore.core.offsets import TRIES, PartitionLedger
 from otel_ctxscore.io.kafka import assignment
 from tests.io.kafka.replicas import Replica, World
 from tests.io.kafka.simulated import Cluster
@@ -42,14 +42,21 @@ class Group(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = VirtualTimeLoop()
-        self.world = self.run(self._world())
+        self.world = self.loop.run_until_complete(self._world())
         self.cluster = Cluster()
         self.replicas: list[Replica] = []
-        self.traces = 0
+        self.traces = self.refusals = 0
         self.join_group()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.loop.run_until_complete(asyncio.wait_for(work, 3600))
+        result = self.loop.run_until_complete(asyncio.wait_for(work, 3600))
+        while self.world.died:
+            dead = self.world.died.pop()
+            self.replicas.remove(dead)
+            self.loop.run_until_complete(self.cluster.lose(dead.source._member))
+            if not self.replicas:
+                self.join_group()
+        return result
 
     async def _world(self) -> World:
         return World()
@@ -85,8 +92,7 @@ class Group(RuleBasedStateMachine):
             await replica.kill()
             await asyncio.sleep(notice)
             member = replica.source._member
-            if member in self.cluster.members:
-                await self.cluster.lose(member)
+            await self.cluster.lose(member)
 
         self.run(die())
 
@@ -94,7 +100,12 @@ class Group(RuleBasedStateMachine):
     @rule(choice=st.integers(0, 5))
     def stop(self, choice: int) -> None:
         self.world.reachable.set()
+        self.world.fatal = False
         self.run(self.replicas.pop(choice % len(self.replicas)).stop())
+
+    @rule()
+    def next_to_send_dies(self) -> None:
+        self.world.fatal = True
 
     @rule()
     def rebalance(self) -> None:
@@ -104,8 +115,10 @@ class Group(RuleBasedStateMachine):
     def judge_becomes(self, seconds: float) -> None:
         self.world.judging_seconds = seconds
 
+    @precondition(lambda self: self.refusals < TRIES - 1)
     @rule()
     def sink_refuses_one(self) -> None:
+        self.refusals += 1
         self.world.refusals += 1
 
     @rule(reachable=st.booleans())
@@ -118,7 +131,7 @@ class Group(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Everything works again; after a while nothing is left to do."""
-        self.cluster.down = False
+        self.cluster.down = self.world.fatal = False
         self.world.reachable.set()
         self.world.judging_seconds = 0
         self.run(asyncio.sleep(600))
@@ -161,14 +174,22 @@ class CommitsTooMuch(PartitionLedger):
         return self._next
 
 
-class ForgetsWhatWasHandedOut(PartitionLedger):
-    """Broken: nothing is reserved."""
+class ForgetsWhatWasUsed(PartitionLedger):
+    """Broken: nobody is told what may have been sent."""
 
     @property
-    def high(self) -> int:
+    def used(self) -> int:
         return -1
 
-    used = high
+    async def _secure(self, offset: int) -> None:
+        return
+
+
+class DoesNotWait(PartitionLedger):
+    """Broken: it is sent before it is noted."""
+
+    async def _secure(self, offset: int) -> None:
+        return
 
 
 class ForgetsFailures(PartitionLedger):
@@ -178,7 +199,7 @@ class ForgetsFailures(PartitionLedger):
         return None
 
 
-@pytest.mark.parametrize("broken", [CommitsTooMuch, ForgetsWhatWasHandedOut, ForgetsFailures])
+@pytest.mark.parametrize("broken", [CommitsTooMuch, ForgetsWhatWasUsed, DoesNotWait, ForgetsFailures])
 def test_a_broken_ledger_is_found_out(broken: type[PartitionLedger], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assignment, "PartitionLedger", broken)
     with pytest.raises(AssertionError):

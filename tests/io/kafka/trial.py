@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aiokafka.errors import KafkaError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from otel_ctxscore.core.assembly import Limits, TraceAssembler
@@ -158,10 +159,18 @@ class Trial:
                     records = [
                         Record(w[piece], partition=n % PARTITIONS) for n, w in zip(numbers, written, strict=True)
                     ]
-                    self.kafka.send(self.topic, records)
+                    self._send(records)
                 time.sleep(self.seconds / len(batches))
         finally:
             self._written.set()
+
+    def _send(self, records: list[Record]) -> None:
+        """Send them, waiting for a broker that is away."""
+        while True:
+            try:
+                return self.kafka.send(self.topic, records, request_timeout_ms=5000)
+            except KafkaError:
+                time.sleep(0.5)
 
     def _watch(self) -> None:
         while not self._over.wait(1):
@@ -169,8 +178,10 @@ class Trial:
                 scorer.scrape()
 
     def _all_committed(self) -> bool:
-        committed = self.kafka.committed(self.group)
-        ends = self.kafka.end_offsets(self.topic)
+        try:
+            committed, ends = self.kafka.committed(self.group), self.kafka.end_offsets(self.topic)
+        except KafkaError:
+            return False
         return self._written.is_set() and all(committed.get((self.topic, n), 0) >= end for n, end in ends.items())
 
     # ---- what is at the sink ------------------------------------------------------------------------------------
