@@ -56,7 +56,8 @@ def trace_link(pattern: str | None, trace_id: str | None, span_id: str | None) -
     """Where a trace is shown elsewhere; None without a pattern of http or https, or without a trace."""
     if not pattern or not trace_id or not pattern.startswith(("http://", "https://")):
         return None
-    return pattern.replace("{trace_id}", quote(trace_id, safe="")).replace("{span_id}", quote(span_id or "", safe=""))
+    trace, span = (quote(known or "", safe="", errors="replace") for known in (trace_id, span_id))
+    return pattern.replace("{trace_id}", trace).replace("{span_id}", span)
 
 
 def query(parameters: Mapping[str, object]) -> str:
