@@ -51,13 +51,18 @@ def on(
 ) -> tuple[list[AnyScorer], list[AnyScorer]]:
     """The scorers that are on and those that are off, because the judge does not fill what they need or, for one
     with a call of its own, because nobody can be asked. Raises ConfigError where two scores would share a name."""
+    check_names(scorers)
+    asker = asker or _asker(judge)
+    kept = [s for s in scorers if (asker is not None if isinstance(s, AskingScorer) else s.needs <= judge.fills)]
+    return kept, [scorer for scorer in scorers if scorer not in kept]
+
+
+def check_names(scorers: Sequence[AnyScorer]) -> None:
+    """Raises ConfigError where two scores would share a name."""
     names = [scorer.name for scorer in with_relatives(scorers)]
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
         raise ConfigError(f"scorers: more than one is named {', '.join(doubled)}")
-    asker = asker or _asker(judge)
-    kept = [s for s in scorers if (asker is not None if isinstance(s, AskingScorer) else s.needs <= judge.fills)]
-    return kept, [scorer for scorer in scorers if scorer not in kept]
 
 
 def _asker(judge: Judge) -> Asks | None:

@@ -16,7 +16,7 @@ from otel_ctxscore.core.conventions import Extraction, Mapping, Options, extract
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import JudgedBy, RagRun, Reason, Retrieval, Trace
 from otel_ctxscore.core.sampling import Match, Rule, Sampler
-from otel_ctxscore.evaluation import on
+from otel_ctxscore.evaluation import check_names, on
 from otel_ctxscore.extractor import OwnContexts
 from otel_ctxscore.judges.cache import VerdictCache
 from otel_ctxscore.judges.cascade import AUTO_BAND, CascadeJudge
@@ -156,18 +156,23 @@ def load(code: str, path: str) -> Callable[..., Any]:
 
 def scorers(config: Config, judge: Judge) -> tuple[list[AnyScorer], list[AnyScorer]]:
     """The configured scorers: those that are on and those that are off for want of a judge that fills their needs."""
-    section = config.scorers
-    wanted: list[AnyScorer] = [Rubric.load(name, quote=config.content.emit) for name in section.rubrics]
-    wanted += [make() for make in plugins("scorers").values()]
+    return on(wanted(config), judge)
+
+
+def wanted(config: Config) -> list[AnyScorer]:
+    """The configured scorers. Raises ConfigError for a rubric that cannot be read, and where two share a name."""
+    section, quote = config.scorers, config.content.emit
+    found: list[AnyScorer] = []
+    if section.context_precision is not None:
+        found.append(ContextPrecision(section.context_precision.scale, quote=quote))
     if section.context_relevance is not None:
         penalties = Penalties(**dict(section.context_relevance.penalties))
         derived = isinstance(config.judge, cfg.LocalJudge) and config.judge.derive_levels
-        wanted.insert(
-            0, ContextRelevance(section.context_relevance.scale, penalties, derived=derived, quote=config.content.emit)
-        )
-    if section.context_precision is not None:
-        wanted.insert(0, ContextPrecision(section.context_precision.scale, quote=config.content.emit))
-    return on(wanted, judge)
+        found.append(ContextRelevance(section.context_relevance.scale, penalties, derived=derived, quote=quote))
+    found += [Rubric.load(name, quote=quote) for name in section.rubrics]
+    found += [make() for make in plugins("scorers").values()]
+    check_names(found)
+    return found
 
 
 def version_under(scorer: AnyScorer, judge: Judge) -> str:
@@ -181,12 +186,24 @@ def version_under(scorer: AnyScorer, judge: Judge) -> str:
 def budget(config: Config) -> Budget:
     """The budget of `budget`. Raises ConfigError where a price is needed and not known."""
     section = config.budget
-    llm = config.judge if isinstance(config.judge, cfg.LlmJudge) else getattr(config.judge, "llm", None)
-    if section.usd_per_day is not None and isinstance(llm, cfg.LlmJudge):
-        own = {name: Price(**dict(rates)) for name, rates in llm.prices.items()}
-        unknown = [model for model in (llm.model, *llm.fallbacks) if price(model, own) is None]
-        if unknown:
-            raise ConfigError(f"budget.usd_per_day: no price is known of {', '.join(unknown)}; set judge.prices")
+    unknown = _unpriced(config)
+    if section.usd_per_day is not None and unknown:
+        raise ConfigError(f"budget.usd_per_day: no price is known of {', '.join(unknown)}; set judge.prices")
     return Budget(
         Limits(section.runs_per_minute, section.tokens_per_day, section.usd_per_day), fraction=1 / section.replicas
     )
+
+
+def priced(config: Config) -> bool:
+    """Whether it is known beforehand what the published judge's answers cost."""
+    llm = cfg.llm_of(config.judge)
+    return llm.model not in _unpriced(config) if llm is not None else not isinstance(config.judge, cfg.CustomJudge)
+
+
+def _unpriced(config: Config) -> list[str]:
+    """The LLMs whose price is not known."""
+    llm = cfg.llm_of(config.judge)
+    if llm is None:
+        return []
+    own = {name: Price(**dict(rates)) for name, rates in llm.prices.items()}
+    return [model for model in (llm.model, *llm.fallbacks) if price(model, own) is None]

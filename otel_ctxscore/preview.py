@@ -51,7 +51,7 @@ class Preview:
 def preview(config: Config, runs_per_minute: float) -> Preview:
     """The day of a service with so many runs a minute. Sampling rules are left out: what they match is not known."""
     runs = runs_per_minute * config.sampling.rate * MINUTES_A_DAY
-    llm = _llm(config)
+    llm = cfg.llm_of(config.judge)
     drawn = _drawn(config)
     calls, asked, answered = _spent_on_a_run(config, llm)
     rates = price(llm.model, {name: Price(**dict(own)) for name, own in llm.prices.items()}) if llm else Price(0, 0)
@@ -100,12 +100,6 @@ def _open(judge: cfg.CascadeJudge) -> float:
     """The share of runs that a cascade is unsure of, in proportion to the width of its band."""
     low, high = AUTO_BAND if judge.band == "auto" else judge.band
     return min(1.0, OPEN * max(0.0, high - low) / (AUTO_BAND[1] - AUTO_BAND[0]))
-
-
-def _llm(config: Config) -> cfg.LlmJudge | None:
-    if isinstance(config.judge, cfg.SampledJudge | cfg.CascadeJudge):
-        return config.judge.llm
-    return config.judge if isinstance(config.judge, cfg.LlmJudge) else None
 
 
 def _let_through(budget: cfg.Budget, judged: float, tokens_each: float, usd_each: float | None) -> float:

@@ -26,6 +26,8 @@ def command(file: Path, rate: float | None) -> None:
     config = configuration.load(file)
     access.check(config.admin)
     parts.options(config)
+    parts.wanted(config)
+    parts.budget(config)
     for note in _notes(config):
         click.echo(f"note: {note}")
     if rate is not None:

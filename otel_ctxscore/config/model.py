@@ -302,6 +302,13 @@ Judge = Annotated[
 ]
 
 
+def llm_of(judge: Section) -> LlmJudge | None:
+    """The section of the LLM that a judge asks, alone or as one of two."""
+    if isinstance(judge, SampledJudge | CascadeJudge):
+        return judge.llm
+    return judge if isinstance(judge, LlmJudge) else None
+
+
 class Penalties(Section):
     unused_high: Annotated[float, Field(ge=0)] = 0.1
     """Subtracted for each highly relevant context that was not used."""

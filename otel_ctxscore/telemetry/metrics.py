@@ -122,14 +122,15 @@ class Metrics:
         for service in self._services:
             self._begin(service, evaluator)
 
-    def declare_judge(self, tier: str, model: str) -> None:
-        """Make a judge known: all its results begin at 0."""
+    def declare_judge(self, tier: str, model: str, *, priced: bool = True) -> None:
+        """Make a judge known: all its results begin at 0. A cost that is unknown is absent: 0 would read as free."""
         tier, model = tier_label(tier), self._admit("model", model)
         for result in c.JUDGE_RESULT.values:
             self._families.of(c.JUDGE_CALLS, tier, model, result)
         for kind in c.TOKEN_KIND.values:
             self._families.of(c.JUDGE_TOKENS, tier, model, kind)
-        self._families.of(c.JUDGE_COST, tier, model)
+        if priced:
+            self._families.of(c.JUDGE_COST, tier, model)
         self._families.of(c.JUDGE_DURATION, tier, model)
 
     def declare_sink(self, name: str) -> None:
@@ -220,7 +221,8 @@ class Metrics:
         self._families.of(c.JUDGE_CALLS, tier, model, result).inc()
         self._families.of(c.JUDGE_TOKENS, tier, model, "prompt").inc(judged_by.prompt_tokens)
         self._families.of(c.JUDGE_TOKENS, tier, model, "completion").inc(judged_by.completion_tokens)
-        self._families.of(c.JUDGE_COST, tier, model).inc(judged_by.cost_usd or 0)
+        if judged_by.cost_usd is not None:
+            self._families.of(c.JUDGE_COST, tier, model).inc(judged_by.cost_usd)
         if not judged_by.cached:
             self._families.of(c.JUDGE_DURATION, tier, model).observe(judged_by.seconds)
 
