@@ -331,5 +331,5 @@ def rows(seed: int, quick: bool) -> list[Row]:
         *width_rows(rng, reps),
         *cost_rows(rng, reps),
         *trace_rows(rng, reps // 2),
-        *budget_rows(rng, 60 if quick else 400),
+        *budget_rows(rng, 100 if quick else 2000),
     ]
