@@ -209,13 +209,9 @@ class Pipeline:
             evaluations = [await self._admit_and_evaluate(assembled, run) for run in extraction.runs]
             for receipt in assembled.receipts:
                 await receipt.secure()
-            for receipt in assembled.receipts:
-                await receipt.secure()
             finished = self._count(assembled, extraction, evaluations)
             await self._emit(evaluations)
             outcome = Outcome.DONE
-        except Withdrawn:
-            log.info("trace %s: left to whom its source gave it", assembled.trace_id.hex())
         except Withdrawn:
             log.info("trace %s: left to whom its source gave it", assembled.trace_id.hex())
         except SinkError as error:
