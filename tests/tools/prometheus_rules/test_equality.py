@@ -31,7 +31,7 @@ from tests.tools.prometheus_rules.replicas import exposed, quick_rules, recorded
 from tools.prometheus_rules.series import WINDOWS
 
 SCORER, VERSION = "context_precision", "v1"
-CASES = 60
+CASES, USUAL = 45, 15
 ESTIMATES = ("estimate_mean", "estimate_lower", "estimate_upper", "estimate_n_eff", "estimate_lambda")
 FLAGS = ("estimate_low_n", "estimate_truncated")
 
@@ -97,6 +97,17 @@ def drawn(number: int) -> list[Case]:
     return found[:number]
 
 
+def usual(seed: int) -> Case:
+    """What two judges give: a cheap score that knows something, and an LLM for one trace in four."""
+    dice = random.Random(seed)
+    traces = []
+    for number in range(120):
+        w, y = dice.choice([1.0, 1.0, 5.0]), dice.choice([0.0, 0.5, 0.8333, 1.0, 1.0])
+        f = round(0.3 * y + dice.random(), 3)
+        traces.append([(w, w * 4 * (number % 4 == 0), y, f)])
+    return Case(traces, True)
+
+
 class Fleet:
     """Two replicas with the cases as services `s0`, `s1`, ... (and as segments), and one service for drift."""
 
@@ -160,7 +171,7 @@ class Scraped:
 @pytest.fixture(scope="module")
 def scraped(services_folder: Path) -> Iterator[Scraped]:
     need("prometheus")
-    fleet, folder = Fleet(drawn(CASES)), services_folder / "equality"
+    fleet, folder = Fleet([*drawn(CASES), *map(usual, range(USUAL))]), services_folder / "equality"
     folder.mkdir()
     every = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "2s"}}
     with (
@@ -204,7 +215,7 @@ def test_estimates_are_those_of_python(scraped: Scraped, prefix: str, window: st
     names = [prefix + name for name in ("estimator_sum", *ESTIMATES)]
     found = recorded(scraped.prometheus, names, window)
     sums = _sums(found[prefix + "estimator_sum"])
-    assert len(sums) >= CASES
+    assert len(sums) >= CASES + USUAL
     wrong = []
     for series, stages in sums.items():
         computed = estimate(stages.get("screened"), stages["judged"])
@@ -214,8 +225,8 @@ def test_estimates_are_those_of_python(scraped: Scraped, prefix: str, window: st
                 wrong.append((dict(series), name, rule, code))
     assert not wrong
     known = [estimate(stages.get("screened"), stages["judged"]) for stages in sums.values()]
-    assert sum(one.lower is not None for one in known) > CASES / 4
-    assert sum(0 < one.lambda_ < 1 for one in known) > CASES / 20
+    assert sum(one.lower is not None for one in known) > USUAL
+    assert sum(0 < one.lambda_ < 1 for one in known) > USUAL / 2
     assert any(one.mean is not None and one.lower is None for one in known)
 
 
