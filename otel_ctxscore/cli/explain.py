@@ -6,13 +6,16 @@ import asyncio
 import json
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 
 from otel_ctxscore import batch, parts
 from otel_ctxscore import config as configuration
+from otel_ctxscore.cli import known_trace
+from otel_ctxscore.cli.admin import TOKEN, URL, Admin
 from otel_ctxscore.cli.explain_text import render, to_json
-from otel_ctxscore.cli.files import CONFIG, FILES, READ, tell
+from otel_ctxscore.cli.files import CONFIG, READ, tell
 from otel_ctxscore.core.model import Trace
 from otel_ctxscore.io.file import InputError, Report
 
@@ -23,11 +26,21 @@ from otel_ctxscore.io.file import InputError, Report
 
     The tool of the first day: it shows a tree of the spans with the query, contexts and response that were found, what
     was considered and rejected, and what to switch on in the instrumentation where content is missing. With -c it tries
-    the mappings of a configuration.""")  # fmt: skip
-@FILES
+    the mappings of a configuration. With --trace-id a running service says what became of a trace.""")  # fmt: skip
+@click.argument("files", nargs=-1, metavar="FILE...")
+@click.option("--trace-id", metavar="ID", help="Ask a running service what became of this trace, instead of files.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @CONFIG
-def command(files: tuple[str, ...], form: str, path: Path | None) -> None:
+@URL
+@TOKEN
+def command(
+    files: tuple[str, ...], trace_id: str | None, form: str, path: Path | None, url: str, token_file: Path | None
+) -> None:
+    if (trace_id is None) == (not files):
+        raise click.UsageError("name either FILEs or --trace-id")
+    if trace_id is not None:
+        _known(Admin(url, token_file), trace_id, form)
+        return
     config = configuration.load(path)
     report = Report()
     try:
@@ -37,6 +50,14 @@ def command(files: tuple[str, ...], form: str, path: Path | None) -> None:
         sys.exit(1)
     finally:
         tell(report)
+
+
+def _known(admin: Admin, trace_id: str, form: str) -> None:
+    known = admin.ask("GET", f"traces/{quote(trace_id.strip(), safe='')}")
+    if form == "json":
+        click.echo(json.dumps([known_trace.to_json(known)], ensure_ascii=False, indent=2))
+    else:
+        click.echo(known_trace.render(known))
 
 
 async def _explain(files: tuple[str, ...], form: str, config: configuration.Config, report: Report) -> None:

@@ -92,21 +92,21 @@ def _retrieval_lines(retrieval: Retrieval) -> Iterator[str]:
     yield f"    {retrieval.kind.value}{asked} on span {retrieval.span_id}{state}{order}"
     for rank, context in enumerate(retrieval.contexts, 1):
         score = "" if context.document_score is None else f" score {context.document_score:g}"
-        identity = "" if context.id is None else f" id {_short(context.id)}"
+        identity = "" if context.id is None else f" id {short(context.id)}"
         yield f"      {rank:>2} {_quoted(context.text)}{identity}{score}{_from(context.read_from)}"
 
 
 def _quoted(text: str | None) -> str:
-    return "-" if text is None else f"“{_short(text)}”"
+    return "-" if text is None else f"“{short(text)}”"
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     flat = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
     return flat if len(flat) <= MAX_TEXT else flat[: MAX_TEXT - 1] + "…"
 
 
 def _from(read_from: Provenance | None) -> str:
-    return f"  <- {read_from.span_id} {_short(read_from.attribute or '')}" if read_from else ""
+    return f"  <- {read_from.span_id} {short(read_from.attribute or '')}" if read_from else ""
 
 
 def _tree(trace: Trace, extraction: Extraction) -> Iterator[str]:
@@ -132,8 +132,8 @@ def _shown(tree: Tree, extraction: Extraction) -> list[Span]:
 
 def _line(span: Span, read: SpanRead | None) -> str:
     known = f"  [{read.role or 'unknown'}, {read.dialect}]" if read else ""
-    parts = "".join(f"  {what}: {_short(attribute)};" for what, attribute in read.parts) if read else ""
-    return f"{_short(span.name)} {span.span_id.hex()}{known}{parts}".rstrip(";")
+    parts = "".join(f"  {what}: {short(attribute)};" for what, attribute in read.parts) if read else ""
+    return f"{short(span.name)} {span.span_id.hex()}{known}{parts}".rstrip(";")
 
 
 def _aside(extraction: Extraction) -> Iterator[str]:
@@ -147,4 +147,4 @@ def _aside(extraction: Extraction) -> Iterator[str]:
 
 def _aside_line(one: Considered) -> str:
     where = f" on span {one.span_id}" if one.span_id else ""
-    return f"{_short(one.what)}{where}: {one.why_not}"
+    return f"{short(one.what)}{where}: {one.why_not}"

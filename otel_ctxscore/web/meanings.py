@@ -33,3 +33,11 @@ REASONS = {
     Reason.JUDGE_UNAVAILABLE: "The judge did not answer in time.",
     Reason.INTERNAL_ERROR: "A fault of otel-ctxscore or of a plug-in: the log has its trace back.",
 }
+
+
+def meaning(name: str | None) -> str:
+    """What the outcome or reason of this name means; nothing for another name, and for none."""
+    return _BY_NAME.get(name or "", "")
+
+
+_BY_NAME = {str(name): said for table in (OUTCOMES, REASONS) for name, said in table.items()}

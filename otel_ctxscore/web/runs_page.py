@@ -12,7 +12,7 @@ from otel_ctxscore.core.history import RunPage, RunQuery
 from otel_ctxscore.core.model import Reason, TraceOutcome
 from otel_ctxscore.web.arithmetic import lines
 from otel_ctxscore.web.history_api import page_of
-from otel_ctxscore.web.meanings import OUTCOMES, REASONS
+from otel_ctxscore.web.meanings import meaning
 from otel_ctxscore.web.questions import BadQuestion, run_query
 from otel_ctxscore.web.rendering import page, query, trace_link
 from otel_ctxscore.web.status import Status
@@ -60,12 +60,6 @@ def routes(status: Status, trace_url: str | None) -> list[web.RouteDef]:
         )
 
     return [web.get("/runs", runs), web.get("/runs/{id}", run)]
-
-
-def meaning(name: str | None) -> str:
-    """What an outcome or a reason means."""
-    known: dict[str, str] = {**{str(k): v for k, v in OUTCOMES.items()}, **{str(k): v for k, v in REASONS.items()}}
-    return known.get(name or "", "")
 
 
 def _row(run: dict[str, Any], scorer: str | None) -> dict[str, Any]:

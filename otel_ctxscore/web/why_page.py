@@ -5,9 +5,9 @@ from __future__ import annotations
 from aiohttp import web
 
 from otel_ctxscore.web.history_api import absent
+from otel_ctxscore.web.meanings import meaning
 from otel_ctxscore.web.questions import BadQuestion, trace_id
 from otel_ctxscore.web.rendering import page
-from otel_ctxscore.web.runs_page import meaning
 from otel_ctxscore.web.status import Status
 
 

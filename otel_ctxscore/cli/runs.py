@@ -1,0 +1,59 @@
+"""`otel-ctxscore runs`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from otel_ctxscore.cli.admin import TOKEN, URL, Admin
+from otel_ctxscore.cli.explain_text import short
+from otel_ctxscore.cli.run_filters import run_filters
+
+
+@click.command("runs")
+@run_filters
+@click.option("--sort", type=click.Choice(["worst", "newest"]), default="worst", show_default=True)
+@click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True)
+@click.option("--format", "form", type=click.Choice(["table", "jsonl"]), default="table", show_default=True)
+@URL
+@TOKEN
+def command(form: str, url: str, token_file: Path | None, **filters: Any) -> None:
+    """List recent runs of a running service, the worst first.
+
+    The page shows the evidence of each at runs/ID, `otel-ctxscore explain --trace-id ID` what was read where.
+    """
+    found = Admin(url, token_file).ask("GET", "runs", query=filters)
+    if form == "jsonl":
+        for run in found["runs"]:
+            click.echo(json.dumps(run))
+    else:
+        Console(width=None if sys.stdout.isatty() else 160).print(_table(found["runs"]))
+    print(f"{len(found['runs'])} runs of {found['replica']}{', and more' if found['next'] else ''}", file=sys.stderr)
+
+
+def _table(runs: list[dict[str, Any]]) -> Table:
+    table = Table("trace", "service", "scores", "outcome", "query", "at", box=None)
+    for run in runs:
+        reason = f" ({run['reason']})" if run["reason"] else ""
+        cells = (
+            run["trace_id"] or "-", run["service"], _scores(run["scores"]), f"{run['outcome']}{reason}",
+            short(run["query"] or "-"), run["at"],
+        )  # fmt: skip
+        table.add_row(*(Text(short(cell)) for cell in cells))
+    return table
+
+
+def _scores(scores: list[dict[str, Any]]) -> str:
+    """The lowest value of each scorer."""
+    lowest: dict[str, float] = {}
+    for score in scores:
+        if score["value"] is not None:
+            lowest[score["name"]] = min(score["value"], lowest.get(score["name"], score["value"]))
+    return " ".join(f"{name} {value:g}" for name, value in lowest.items()) or "-"
