@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from otel_ctxscore.ports import SinkError
 
 log = logging.getLogger(__name__)
 
+CLOSE_SECONDS = 5.0
 MAX_BYTES = 64 << 20
 """The brokers have a limit of their own; this one only lets theirs be the one that counts."""
 
@@ -62,7 +64,9 @@ class KafkaSink:
         except MessageSizeTooLargeError as error:
             raise SinkError(f"topic {self._topic} takes no record of {len(value)} bytes: {error}") from None
         except (KafkaError, OSError) as error:
-            log.warning("kafka sink: %s: %s", type(error).__name__, error)
+            log.warning("kafka sink: %s", error)
+            if not getattr(error, "retriable", True):
+                await self._begin_anew()  # one that lost its place among the records sends none any more
             return False
         return True
 
@@ -71,6 +75,13 @@ class KafkaSink:
             if self._producer is None:
                 self._producer = await started(self._connection, max_request_size=MAX_BYTES)
             return self._producer
+
+    async def _begin_anew(self) -> None:
+        async with self._starting:
+            producer, self._producer = self._producer, None
+            if producer is not None:
+                with contextlib.suppress(KafkaError, TimeoutError):
+                    await asyncio.wait_for(producer.stop(), CLOSE_SECONDS)
 
     async def close(self) -> None:
         if self._producer is not None:
