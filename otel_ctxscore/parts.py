@@ -134,10 +134,22 @@ def _llm_judge(section: cfg.LlmJudge, cache: VerdictCache | None) -> Judge:
 
 
 def _custom_judge(section: cfg.CustomJudge) -> Judge:
-    made = load(section.judge, "judge.judge")(**section.options)
+    made = _factory(section.judge)(**section.options)
     if not isinstance(made, Judge):
         raise ConfigError(f"judge.judge: {section.judge} gives no judge: it needs tier, model, version, fills, judge")
     return made
+
+
+def _factory(named: str) -> Callable[..., Any]:
+    """The factory that the configuration names, by its code or by an entry point."""
+    if ":" in named:
+        return load(named, "judge.judge")
+    installed = plugins("judges")
+    if named not in installed:
+        known = f"installed: {', '.join(sorted(installed))}" if installed else "none is installed"
+        raise ConfigError(f"judge.judge: {named} is no entry point of otel_ctxscore.judges ({known})")
+    found: Callable[..., Any] = installed[named]
+    return found
 
 
 def load(code: str, path: str) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from otel_ctxscore.config.values import Address, Code, Duration, Rate, Size
+from otel_ctxscore.config.values import Address, Code, CodeOrPlugin, Duration, Rate, Size
 
 
 class Section(BaseModel):
@@ -290,8 +290,8 @@ class CrossEncoderJudge(Section):
 class CustomJudge(Section):
     type: Literal["custom"] = "custom"
     """A judge of your own."""
-    judge: Code
-    """Factory, called with `options`."""
+    judge: CodeOrPlugin
+    """Factory, or the name of an entry point of `otel_ctxscore.judges`; called with `options`."""
     options: dict[str, Any] = {}
     """Its options."""
 

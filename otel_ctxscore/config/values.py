@@ -69,6 +69,12 @@ def _code(text: str) -> str:
     return text
 
 
+def _code_or_plugin(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]*", text):
+        return _code(text)
+    return text
+
+
 _DURATION_SCHEMA = {"type": "string", "pattern": _DURATION, "examples": ["500ms", "10s", "2m", "1h", "30d"]}
 _SIZE_SCHEMA = {"type": "string", "pattern": _SIZE, "examples": ["64MiB", "1GiB"]}
 
@@ -80,5 +86,7 @@ Address = Annotated[str, AfterValidator(_address)]
 """`host:port`."""
 Code = Annotated[str, AfterValidator(_code)]
 """`package.module:function`."""
+CodeOrPlugin = Annotated[str, AfterValidator(_code_or_plugin)]
+"""The same, or the name of an entry point."""
 Rate = Annotated[float, Field(ge=0, le=1, strict=True)]
 """A share, 0 to 1."""
