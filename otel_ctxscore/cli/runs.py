@@ -15,12 +15,13 @@ from rich.text import Text
 from otel_ctxscore.cli.admin import TOKEN, URL, Admin
 from otel_ctxscore.cli.explain_text import short
 from otel_ctxscore.cli.run_filters import run_filters
+from otel_ctxscore.core.history import MAX_LIMIT
 
 
 @click.command("runs")
 @run_filters
 @click.option("--sort", type=click.Choice(["worst", "newest"]), default="worst", show_default=True)
-@click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True)
+@click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=20, show_default=True)
 @click.option("--format", "form", type=click.Choice(["table", "jsonl"]), default="table", show_default=True)
 @URL
 @TOKEN

@@ -14,7 +14,8 @@ from otel_ctxscore.core.lines import Line
 from otel_ctxscore.core.model import UNKNOWN_SERVICE, Closed, Evaluation, Reason, TraceOutcome
 
 Sort = Literal["worst", "newest"]
-MAX_LIMIT = 500
+MAX_LIMIT = 200
+"""Rows of a page, at most."""
 
 
 @dataclass(frozen=True, slots=True)

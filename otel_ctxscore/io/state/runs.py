@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 
 from otel_ctxscore.core.history import RunPage
@@ -52,7 +53,7 @@ class Runs:
             "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (n, known, run.trace_id, now, service, evaluation.outcome, evaluation.reason, self._store),
         )
-        write("INSERT INTO run_records VALUES (?, ?)", (n, json.dumps(kept)))
+        write("INSERT INTO run_records VALUES (?, ?)", (n, zlib.compress(json.dumps(kept).encode(), 1)))
         text = text_of(evaluation, self._store)
         if text is not None:
             write("INSERT INTO run_texts VALUES (?, ?, ?)", (n, now, json.dumps(text)))
@@ -102,8 +103,10 @@ class Runs:
 
 def _read(row: Sequence[object]) -> Record:
     """`content` says what there is of the text: text, hash, none, deleted, or expired."""
-    _, _, known, at, content, kept, text = row
+    _, _, known, at, content, packed, text = row
+    assert isinstance(packed, bytes)
+    kept = json.loads(zlib.decompress(packed))
     if text is None and content in ("text", "hash"):
         content = "expired"
-    whole = with_text(json.loads(str(kept)), json.loads(str(text)) if text is not None else None)
+    whole = with_text(kept, json.loads(str(text)) if text is not None else None)
     return {"run_id": known, "at": at, "content": content, **whole}
