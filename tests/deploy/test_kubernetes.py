@@ -105,10 +105,6 @@ def container(manifests: list[dict[str, Any]]) -> dict[str, Any]:
     return dict(one)
 
 
-def plain(text: str) -> list[dict[str, Any]]:
-    return [one for one in documents(text) if one["kind"] not in CUSTOM]
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 def test_plain_manifests_are_valid(manifests: list[dict[str, Any]], version: str) -> None:
     for one in manifests:
@@ -141,7 +137,12 @@ def test_triggers_have_what_their_scaler_asks(manifests: list[dict[str, Any]]) -
 
 def test_every_file_of_the_folder_is_used() -> None:
     kustomization = yaml.safe_load((FOLDER / "kustomization.yaml").read_text(encoding="utf-8"))
-    used = {"kustomization.yaml", *kustomization["resources"], *kustomization["configMapGenerator"][0]["files"]}
+    used = {
+        "kustomization.yaml",
+        "secret.example.yaml",
+        *kustomization["resources"],
+        *kustomization["configMapGenerator"][0]["files"],
+    }
     assert {path.name for path in FOLDER.iterdir()} == used
 
 
@@ -208,8 +209,12 @@ def test_the_configuration_agrees_with_the_manifests(manifests: list[dict[str, A
     assert str(config.state.path) in {mount["mountPath"] for mount in container(manifests)["volumeMounts"]}
 
 
-def test_secrets_named_in_the_configuration_are_in_the_example() -> None:
+def test_the_example_of_a_secret_is_what_the_pods_wait_for(manifests: list[dict[str, Any]]) -> None:
     [secret] = documents((FOLDER / "secret.example.yaml").read_text(encoding="utf-8"))
+    assert kubernetes_validate.validate(secret, VERSIONS[-1], strict=True)
+    assert "Secret" not in {one["kind"] for one in manifests}  # nobody runs with a token that everybody knows
+    volumes = the(manifests, "StatefulSet")["spec"]["template"]["spec"]["volumes"]
+    assert secret["metadata"]["name"] in {volume.get("secret", {}).get("secretName") for volume in volumes}
     text = (FOLDER / "config.yaml").read_text(encoding="utf-8")
     assert all(f"/etc/otel-ctxscore/secrets/{name}" in text for name in secret["stringData"])
 
