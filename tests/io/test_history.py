@@ -28,7 +28,7 @@ from otel_ctxscore.core.model import (
 )
 from otel_ctxscore.core.records import hashed
 from otel_ctxscore.io.results import evaluation_id
-from otel_ctxscore.io.state import Database, History
+from otel_ctxscore.io.state import Database, History, StoredVerdicts
 from tests.io.evaluations import RUN, TRACE, evaluation, score
 
 MIB = 1 << 20
@@ -262,6 +262,9 @@ async def test_as_much_text_is_kept_as_was_said(tmp_path: Path, store: str, quer
 async def test_deleted_text_is_gone_from_the_disk_and_the_scores_stay(tmp_path: Path) -> None:
     past = Past(tmp_path / "state")
     past.add(secret(), trace=int(TRACE, 16))
+    cache = StoredVerdicts(past.database)
+    await cache.put("its own", Judgement([Verdict(True, note=SECRET)]))
+    await cache.put("another", Judgement([Verdict(True, note="something else")]))
     await past.database.flush()
     assert SECRET.encode() in await on_disk(tmp_path / "state")
     assert await past.history.forget_text(bytes.fromhex(TRACE)) == 1
@@ -269,6 +272,7 @@ async def test_deleted_text_is_gone_from_the_disk_and_the_scores_stay(tmp_path: 
     assert SECRET.encode() not in await on_disk(tmp_path / "state")
     known = await past.history.trace(bytes.fromhex(TRACE))
     assert known is not None
+    assert (await cache.get("its own"), await cache.get("another") is None) == (None, False)
     [run] = known["runs"]
     assert (run["query"], run["content"], run["scores"][0]["value"]) == (None, "deleted", 0.5)
     await past.database.close()

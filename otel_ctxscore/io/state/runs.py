@@ -94,11 +94,22 @@ class Runs:
         return [_read(row) for row in await self._database.read(sql, (self._database.text_horizon, trace_id))]
 
     async def forget_text(self, trace_id: str) -> int:
-        """Delete the text of a trace's runs from the disk; of how many there was any. Raises StateError."""
+        """Delete the text of a trace's runs from the disk, also the notes and missing pieces of theirs that the verdict
+        cache holds; of how many runs there was any. Raises StateError."""
+        pieces = [piece for run in await self.of_trace(trace_id) for piece in _judges_words(run)]
+        if pieces:
+            where = " OR ".join(["instr(judgement, ?)"] * len(pieces))
+            await self._database.erase(f"DELETE FROM verdicts WHERE {where}", [json.dumps(one) for one in pieces])  # noqa: S608
         self._database.write("UPDATE runs SET content = 'deleted' WHERE trace_id = ?", (trace_id,))
         return await self._database.erase(
             "DELETE FROM run_texts WHERE n IN (SELECT n FROM runs WHERE trace_id = ?)", (trace_id,)
         )
+
+
+def _judges_words(run: Record) -> set[str]:
+    """What a judge wrote of a run: the notes, and what no context holds."""
+    notes = (context["note"] for retrieval in run["retrievals"] for context in retrieval["contexts"])
+    return {words for words in (*notes, *(run["missing"] or ())) if words}
 
 
 def _read(row: Sequence[object]) -> Record:
