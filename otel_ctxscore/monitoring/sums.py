@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from otel_ctxscore.core.model import Evaluation
+from otel_ctxscore.core.records import segment_value
 from otel_ctxscore.monitoring.series import by_series
 from otel_ctxscore.telemetry import Metrics
 
@@ -35,9 +36,7 @@ def _by_value(evaluations: Iterable[Evaluation], attribute: str) -> dict[str, li
     """Runs without the attribute, or with one that is no plain value, are in no segment."""
     found: dict[str, list[Evaluation]] = {}
     for evaluation in evaluations:
-        value = evaluation.run.attributes.get(attribute)
-        if isinstance(value, bool):
-            value = str(value).lower()
-        if isinstance(value, str | int | float):
-            found.setdefault(str(value), []).append(evaluation)
+        value = segment_value(evaluation.run, attribute)
+        if value is not None:
+            found.setdefault(value, []).append(evaluation)
     return found
