@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check fmt generate bench bench-codec bench-judge bench-faults bench-stats judge-train judge-report services lock clean
+.PHONY: help demo test test-fast check fmt generate bench bench-codec bench-judge bench-page bench-faults bench-stats judge-train judge-report services lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ bench: bench-codec bench-judge bench-faults ## Every benchmark, with short runs 
 
 bench-codec: $(STAMP)-dev ## Spans a second, from bytes to kept spans
 	$(PY) -m tests.bench.codec
+
+bench-page: $(STAMP)-dev ## How long each view takes over a million traces and 100,000 runs
+	$(PY) -m tests.bench.page $(ARGS)
 
 bench-judge: $(STAMP)-dev ## What judging by an LLM costs beside litellm, over real HTTP
 	$(PY) -m tests.bench.judge $(ARGS)
