@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check fmt generate bench bench-codec bench-judge bench-page bench-faults bench-stats judge-train judge-report services lock clean
+.PHONY: help demo test test-fast check fmt generate bench bench-codec bench-judge bench-page bench-faults bench-start bench-stats judge-train judge-report services lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -46,7 +46,7 @@ fmt: $(STAMP)-dev ## Format and mend what a linter can
 generate: $(STAMP)-dev ## Write the generated files: schema, reference, documentation pages
 	$(PY) -m tools.generate
 
-bench: bench-codec bench-judge bench-faults ## Every benchmark, with short runs of the statistics
+bench: bench-codec bench-judge bench-faults bench-start ## Every benchmark, with short runs of the statistics
 	$(PY) -m tests.bench.stats --quick
 
 bench-codec: $(STAMP)-dev ## Spans a second, from bytes to kept spans
@@ -60,6 +60,9 @@ bench-judge: $(STAMP)-dev ## What judging by an LLM costs beside litellm, over r
 
 bench-faults: $(STAMP)-judge ## Which judge sees which of six retrieval faults, and how soon
 	$(PY) -m tests.bench.faults $(ARGS)
+
+bench-start: $(STAMP)-dev ## Seconds from the start of the service to ready
+	$(PY) -m tests.bench.start
 
 bench-stats: $(STAMP)-dev ## The statistics against their promises (writes tests/bench/RESULTS-stats.md)
 	$(PY) -m tests.bench.stats --write
