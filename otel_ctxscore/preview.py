@@ -22,8 +22,8 @@ VERDICT_TOKENS, REPLY_TOKENS = 45, 20
 SPREAD = 0.39
 """Standard deviation of average precision over the labelled lists of `tools/judge` (mean .68)."""
 CORRELATION = 0.15
-"""Of the local judge's score with the LLM's: a cautious one. Over lists of every kind it is .64, over the healthy ones of
-`tests/bench/faults`, which are much alike, .14."""
+"""Of the local judge's score with the LLM's: a cautious one. Over lists of every kind it is .64, over the healthy ones
+of `tests/bench/faults`, which are much alike, .14."""
 OPEN = 0.64
 """Share of these lists with a context inside the cascade's own band."""
 MINUTES_A_DAY = 1440

@@ -95,7 +95,9 @@ def test_c51_no_secret_leaves_the_process(tmp_path: Path, level: str) -> None:
             for number, name in enumerate(FAULTS, 1):
                 send(service, number, f"which port is {name}?")
                 wait_until(lambda number=number: len(lines(found)) == number or None, 30, f"the evaluation of {name}")  # type: ignore[misc]
-            pages = [service.get(path) for path in ("/metrics", "/", "/readyz", "/healthz")]
+            pages = [
+                service.get(path) for path in ("/metrics", "/", "/readyz", "/healthz", "/api/v1/alarms", "/api/v1/runs")
+            ]
         assert judge.calls
         assert judge.calls[0].headers["authorization"] == "Bearer sk-CANARY-0001"
     written = [found.read_text(), service.log, *pages, *(body.decode("latin-1") for body in bodies)]

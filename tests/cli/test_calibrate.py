@@ -161,3 +161,17 @@ def test_labels_that_say_nothing_give_no_file(tmp_path: Path) -> None:
     assert ended.code == 1
     assert "not written" in ended.err
     assert not kept.exists()
+
+
+def test_a_cross_encoder_is_calibrated_as_well(tmp_path: Path, reranker: Path) -> None:
+    file, kept = written(tmp_path / "labels.jsonl", labels(8)), tmp_path / "calibration.json"
+    judge = {"type": "cross_encoder", "model": str(reranker)}
+    own = config(tmp_path / "c.yaml", judge)
+    ended = run("calibrate", "--labels", file, "-c", own, "--format", "json", "--write", str(kept))
+    assert ended.code == 0
+    found = json.loads(ended.out)
+    assert [one["tier"] for one in found["judges"]] == ["cross_encoder"]
+    assert found["judges"][0]["useful"]["kappa"]["value"] > 0.5
+    own = config(tmp_path / "c.yaml", {**judge, "calibration": str(kept)})
+    after = json.loads(run("calibrate", "--labels", file, "-c", own, "--format", "json").out)
+    assert after["judges"][0]["version"] != found["judges"][0]["version"]

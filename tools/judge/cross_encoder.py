@@ -84,8 +84,8 @@ def main() -> None:
         "Written by `python -m tools.judge.cross_encoder FOLDER` with ms-marco-MiniLM-L-12-v2 in int8. At p >= 0.5;",
         f"ECE in ten bins; {QUERIES} queries of each data set, drawn by a fixed seed. AP error: as in REPORT.md.",
         "",
-        "The same weights on other held-out queries, at a threshold chosen on a part of them: AUC .836, kappa .512, AP error",
-        ".190. The local judge on English, in its own report and on all queries: pooled AUC .775, kappa .426.",
+        "The same weights on other held-out queries, at a threshold chosen on a part of them: AUC .836, kappa .512,",
+        "AP error .190. The local judge on English, in its own report and on all queries: pooled AUC .775, kappa .426.",
         "",
     ]
     text = [
