@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -255,7 +256,10 @@ async def test_as_much_text_is_kept_as_was_said(tmp_path: Path, store: str, quer
     assert known["query"] == known["response"] == known["retrievals"][0]["query"] == context["text"] == query
     assert (context["useful"], known["content"]) == (True, store)
     assert known["missing"] == (None if query is None else [query])
-    assert (SECRET.encode() in await on_disk(tmp_path / "state")) == (store == "text")
+    rows = await past.database.read("SELECT text FROM run_texts")
+    assert [SECRET in zlib.decompress(bytes(row[0])).decode() for row in rows] == {  # type: ignore[call-overload]
+        "text": [True], "hash": [False], "none": []
+    }[store]  # fmt: skip
     await past.database.close()
 
 
@@ -265,10 +269,13 @@ async def test_deleted_text_is_gone_from_the_disk_and_the_scores_stay(tmp_path: 
     cache = StoredVerdicts(past.database)
     await cache.put("its own", Judgement([Verdict(True, note=SECRET)]))
     await cache.put("another", Judgement([Verdict(True, note="something else")]))
-    await past.database.flush()
-    assert SECRET.encode() in await on_disk(tmp_path / "state")
+    [[packed]] = await past.database.read("SELECT text FROM run_texts")
+    assert isinstance(packed, bytes)
+    assert packed in await on_disk(tmp_path / "state")
+    assert SECRET.encode() in await on_disk(tmp_path / "state"), "in the cache"
     assert await past.history.forget_text(bytes.fromhex(TRACE)) == 1
     assert await past.history.forget_text(bytes.fromhex(TRACE)) == 0
+    assert packed not in await on_disk(tmp_path / "state")
     assert SECRET.encode() not in await on_disk(tmp_path / "state")
     known = await past.history.trace(bytes.fromhex(TRACE))
     assert known is not None

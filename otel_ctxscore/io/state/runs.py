@@ -53,10 +53,10 @@ class Runs:
             "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (n, known, run.trace_id, now, service, evaluation.outcome, evaluation.reason, self._store),
         )
-        write("INSERT INTO run_records VALUES (?, ?)", (n, zlib.compress(json.dumps(kept).encode(), 1)))
+        write("INSERT INTO run_records VALUES (?, ?)", (n, _packed(kept)))
         text = text_of(evaluation, self._store)
         if text is not None:
-            write("INSERT INTO run_texts VALUES (?, ?, ?)", (n, now, json.dumps(text)))
+            write("INSERT INTO run_texts VALUES (?, ?, ?)", (n, now, _packed(text)))
         for scorer, place in self._places(evaluation).items():
             write("INSERT INTO run_scores VALUES (?, ?, ?, ?)", (scorer, place, n, service))
         for name, value in kept["segments"].items():
@@ -114,10 +114,18 @@ def _judges_words(run: Record) -> set[str]:
 
 def _read(row: Sequence[object]) -> Record:
     """`content` says what there is of the text: text, hash, none, deleted, or expired."""
-    _, _, known, at, content, packed, text = row
-    assert isinstance(packed, bytes)
-    kept = json.loads(zlib.decompress(packed))
+    _, _, known, at, content, kept, text = row
     if text is None and content in ("text", "hash"):
         content = "expired"
-    whole = with_text(kept, json.loads(str(text)) if text is not None else None)
+    whole = with_text(_unpacked(kept), None if text is None else _unpacked(text))
     return {"run_id": known, "at": at, "content": content, **whole}
+
+
+def _packed(value: Record) -> bytes:
+    return zlib.compress(json.dumps(value).encode(), 1)
+
+
+def _unpacked(packed: object) -> Record:
+    assert isinstance(packed, bytes)
+    found: Record = json.loads(zlib.decompress(packed))
+    return found

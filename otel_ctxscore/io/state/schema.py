@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS run_records (
   n INTEGER PRIMARY KEY REFERENCES runs (n) ON DELETE CASCADE, record BLOB NOT NULL
 );
 CREATE TABLE IF NOT EXISTS run_texts (
-  n INTEGER PRIMARY KEY REFERENCES runs (n) ON DELETE CASCADE, at REAL NOT NULL, text TEXT NOT NULL
+  n INTEGER PRIMARY KEY REFERENCES runs (n) ON DELETE CASCADE, at REAL NOT NULL, text BLOB NOT NULL
 );
 CREATE INDEX IF NOT EXISTS run_texts_at ON run_texts (at);
 -- place: the lowest score of the run in 0..1, or 2 without one. The scorer '' stands for all that count.
