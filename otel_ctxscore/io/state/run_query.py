@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TypeVar
 
 from otel_ctxscore.core.history import RunQuery, Sort
+from otel_ctxscore.core.model import TraceOutcome
 from otel_ctxscore.telemetry.labels import clean
 
-T = TypeVar("T")
+WITHOUT_SCORE = 2.0
+"""The place of a run without a score: after all that have one."""
 COLUMNS = "0.0, r.n, r.id, r.at, r.content, c.record, t.text"
 _WIDE = "SELECT q.place, q.n, q.id, q.at, q.content, c.record, t.text FROM"
 Condition = tuple[str, Sequence[object]]
@@ -58,6 +59,8 @@ def _sorted(query: RunQuery) -> list[Condition]:
         found.append(("s.scorer = ?", [clean(query.scorer or "")]))
     if query.below is not None:
         found.append(("s.place < ?", [query.below]))
+    if query.sort == "worst" and query.outcome is TraceOutcome.UNSCORED and query.scorer is None:
+        found.append(("s.place >= ?", [WITHOUT_SCORE]))  # follows from the outcome, and spares a walk past all others
     if query.cursor is not None and query.sort == "worst":
         found.append(("(s.place, s.n) > (?, ?)", _cursor(query.cursor, 2)))
     elif query.cursor is not None:

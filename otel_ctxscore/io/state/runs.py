@@ -12,12 +12,10 @@ from otel_ctxscore.core.model import Evaluation
 from otel_ctxscore.core.records import Record, Store, record, text_of, with_text
 from otel_ctxscore.io.results import evaluation_id
 from otel_ctxscore.io.state.database import Database
-from otel_ctxscore.io.state.run_query import COLUMNS, cursor_of, statement
+from otel_ctxscore.io.state.run_query import COLUMNS, WITHOUT_SCORE, cursor_of, statement
 from otel_ctxscore.telemetry.labels import clean
 from otel_ctxscore.telemetry.metrics import ratio
 
-WITHOUT_SCORE = 2.0
-"""The place of a run without a score: after all that have one."""
 ALL = ""
 """The scorer that stands for all that count in the outcome."""
 _SELECT = f"""
