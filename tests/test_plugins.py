@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from otel_ctxscore import config as configuration
-from otel_ctxscore import parts
+from otel_ctxscore import parts, service
 from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.testing import MemorySink
 
 PAGE = Path(__file__).parents[1] / "docs" / "plugins.md"
 QUERY = "Which port does the ledger service listen on?"
@@ -98,3 +99,12 @@ def test_what_gives_no_judge_is_one_line(judge: str, complaint: str) -> None:
 def test_neither_code_nor_a_name_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"judge\.judge: is no function"):
         configuration.parse({"judge": {"type": "custom", "judge": "a b"}})
+
+
+def test_an_installed_sink_is_on_and_what_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = configuration.parse({})
+    monkeypatch.setattr(service, "plugins", lambda group: {"memory": MemorySink} if group == "sinks" else {})
+    assert [sink.name for sink in service.sinks(config)] == ["memory"]
+    monkeypatch.setattr(service, "plugins", lambda group: {"nothing": object})
+    with pytest.raises(ConfigError, match="nothing"):
+        service.sinks(config)
