@@ -33,7 +33,7 @@ from otel_ctxscore.judges.drawing import TwoJudges
 from otel_ctxscore.judging import Judging
 from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Monitor, Pace, Series
 from otel_ctxscore.pipeline import Pipeline
-from otel_ctxscore.ports import ConfigError, CountsInFlight, Judge, Sink, Source, plugins
+from otel_ctxscore.ports import CountsInFlight, Judge, Sink, Source, plugins
 from otel_ctxscore.telemetry import Evaluator, Metrics, catalogue
 from otel_ctxscore.web import AdminServer, Reloaded, Snapshot, SourceStatus, Whereabouts
 from otel_ctxscore.web.standings import Standings
