@@ -15,8 +15,8 @@ T = TypeVar("T")
 
 
 TICK = 1e-9
-"""Seconds by which time moves too far: a timer that rings too early, and be it by rounding, makes who looks at the time
-wait anew, for ever where the wait rounds to nothing."""
+"""Seconds that pass at each turn of the loop: a timer can ring a little too early, by rounding, and who looks at the
+time then waits anew, for ever where time stands still."""
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -28,8 +28,9 @@ class _JumpingSelector(selectors.DefaultSelector):
         ready = super().select(0)
         if timeout is None and not ready:
             raise RuntimeError("nothing will ever happen on this loop: the test would hang")
+        self.now += TICK
         if timeout and not ready:
-            self.now += timeout + TICK
+            self.now += timeout
         return ready
 
 
@@ -37,7 +38,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
-        self._clock_resolution = TICK / 1000
 
     def time(self) -> float:
         return self._jumping.now
