@@ -109,6 +109,16 @@ async def test_a_write_that_fails_costs_itself_only(tmp_path: Path, caplog: pyte
     await state.close()
 
 
+async def test_a_value_that_cannot_be_written_costs_no_other_of_its_batch(tmp_path: Path) -> None:
+    state = database(tmp_path / "s")
+    for name in ("a", "half \ud83d", "b"):
+        state.write("INSERT INTO verdicts VALUES (?, 0, '')", (name,))
+    await state.flush()
+    assert sorted(str(row[0]) for row in await state.read("SELECT key FROM verdicts")) == ["a", "b"]
+    assert state.dropped == 1
+    await state.close()
+
+
 async def test_a_row_that_cannot_be_read_is_as_good_as_none(tmp_path: Path) -> None:
     state = database(tmp_path / "s")
     for n, text in enumerate(["", "[]", '{"verdicts": [{"useful": 7}], "missing": null, "judged_by": null}', "{}"]):

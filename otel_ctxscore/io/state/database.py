@@ -157,12 +157,17 @@ class Database:
     # ---- on the thread ------------------------------------------------------------------------------------------
 
     def _commit(self, batch: list[tuple[str, Parameters]]) -> None:
+        """Write a batch; where that fails, each write by itself, so that one which never works costs no other."""
         try:
             self._write(batch)
             if self._trouble:
                 log.info("state: writes again")
             self._trouble = None
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeEncodeError) as error:
+            if len(batch) > 1 and not isinstance(error, sqlite3.OperationalError):
+                for write in batch:
+                    self._commit([write])
+                return
             self.dropped += len(batch)
             if self._trouble != str(error):
                 log.error("state: %d writes are lost: %s", len(batch), error)

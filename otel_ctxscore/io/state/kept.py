@@ -22,7 +22,7 @@ class Kept:
 
     def put(self, kind: str, name: str, value: object) -> None:
         """Keep a value, in place of the one before."""
-        text = json.dumps(value, ensure_ascii=False)
+        text = json.dumps(value)
         self._database.write("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", (f"{kind}:{name}", self._clock(), text))
 
     def remove(self, kind: str, name: str) -> None:
