@@ -76,7 +76,7 @@ class KafkaSource:
         self._member: Member | None = None
         self._assignment: Assignment | None = None
         self._assigned, self._wanted = asyncio.Event(), asyncio.Event()
-        self._fault: BaseException | None = None
+        self._fault: Exception | None = None
         self._task: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
@@ -139,7 +139,7 @@ class KafkaSource:
             pause = BACK_OFF_SECONDS[0] if healthy else min(pause * 2, BACK_OFF_SECONDS[1])
 
     async def _commit(self) -> None:
-        """Commit from time to time, and when something waits for it."""
+        """Commit from time to time, and when something waits for it. A fault is raised in the loop that reads."""
         while True:
             await _either(self._wanted.wait(), COMMIT_SECONDS)
             await asyncio.sleep(SECURE_SECONDS if self._wanted.is_set() else 0)
@@ -151,8 +151,8 @@ class KafkaSource:
             try:
                 async with asyncio.timeout(STUCK_SECONDS):
                     await assignment.commit()
-            except (KafkaError, OSError, TimeoutError) as error:
-                self._fault = error  # raised in the loop: it connects anew
+            except Exception as error:
+                self._fault = error
             if assignment.waited_for:
                 self._wanted.set()
 
