@@ -260,7 +260,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """One ranked list: `contexts` in the order of rank. Plain strings are taken as contexts.
+    """One ranked list: `contexts` in the order of rank. Plain strings are taken as contexts; TypeError for all else.
 
     `ranked` is false for one joined text, whose parts have no order. `refused` says why the list cannot be
     scored as it stands (`no_contexts`, `documents_incomplete`, ...); it is found where it is not given. `query` is
@@ -277,7 +277,8 @@ class Retrieval:
 
     def __post_init__(self) -> None:
         given = cast("Sequence[Context | str]", self.contexts)
-        contexts = tuple(Context(c) if isinstance(c, str) else c for c in given)
+        _refuse_one_text("contexts", given)
+        contexts = tuple(_context(c) for c in given)
         object.__setattr__(self, "contexts", contexts)
         if self.refused is None and not any(c.text.strip() for c in contexts):
             empty = Reason.DOCUMENTS_WITHOUT_TEXT if contexts else Reason.NO_CONTEXTS
@@ -371,6 +372,26 @@ def first_reason(reasons: Iterable[Reason]) -> Reason | None:
     return min(reasons, key=REASON_ORDER.__getitem__, default=None)
 
 
+def _context(given: object) -> Context:
+    context = Context(given) if isinstance(given, str) else given
+    if not isinstance(context, Context) or not isinstance(cast("object", context.text), str):
+        raise TypeError(f"contexts must be Context or str, each with a text that is a str, not {given!r}")
+    return context
+
+
+def _is_probability(p: float) -> bool:
+    try:
+        return 0 <= p <= 1
+    except TypeError:  # a word or a list; any kind of number compares
+        return False
+
+
+def _refuse_one_text(name: str, given: object) -> None:
+    """Raises TypeError for a bare string, which would be taken for the list of its characters."""
+    if isinstance(given, str | bytes):
+        raise TypeError(f"{name} must be a list of them, not a single {type(given).__name__}")
+
+
 Level = Literal["high", "medium", "low", "none"]
 LEVELS: tuple[Level, ...] = ("high", "medium", "low", "none")
 
@@ -391,7 +412,7 @@ class Verdict:
 
     def __post_init__(self) -> None:
         for name, p in (("useful", self.useful), ("used", self.used)):
-            if p is not None and not 0 <= p <= 1:
+            if p is not None and not _is_probability(p):
                 raise ValueError(f"{name} must be true, false or a probability in 0..1, not {p!r}")
         if self.relevance is not None and self.relevance not in LEVELS:
             raise ValueError(f"relevance must be one of {', '.join(LEVELS)}, not {self.relevance!r}")
@@ -450,6 +471,7 @@ class Judgement:
     def __post_init__(self) -> None:
         object.__setattr__(self, "verdicts", tuple(self.verdicts))
         if self.missing is not None:
+            _refuse_one_text("missing", self.missing)
             object.__setattr__(self, "missing", tuple(self.missing))
 
 
