@@ -62,6 +62,8 @@ def main() -> NoReturn:
     """Run the command line and exit."""
     try:
         group.main(standalone_mode=False, prog_name="otel-ctxscore")
+    except click.exceptions.NoArgsIsHelpError as asked:
+        _end(2, asked.format_message())
     except ConfigError as error:
         _end(2, *error.lines)
     except click.UsageError as error:

@@ -20,6 +20,12 @@ def test_help_names_every_command() -> None:
     assert all(name in ended.out for name in COMMANDS)
 
 
+def test_without_arguments_the_help_is_said_once() -> None:
+    ended = run()
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == run("--help").out
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_explains_itself(name: str) -> None:
     ended = run(name, "--help")
