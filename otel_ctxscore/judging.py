@@ -49,6 +49,8 @@ class Judging:
         self._scorers = scorers
         self._seed = seed_of(salt, "budget")
         self._clock = clock
+        # Under which model and version the published judge answers; known for sure once it has.
+        self._by = JudgedBy(self.published.tier, self.published.model, self.published.version)
         self._local_scorers = on(scorers, judge.local)[0] if isinstance(judge, TwoJudges) else []
 
     async def evaluate(self, run: RagRun) -> Evaluation:
@@ -90,6 +92,8 @@ class Judging:
         try:
             evaluation = await evaluate(run, judge, self._scorers)
             by = evaluation.judged_by
+            if by is not None and evaluation.judgement is not None:
+                self._by = JudgedBy(by.tier, by.model, by.version)
             if by is not None and not by.cached:
                 costs = {"tokens": float(by.tokens), "usd": by.cost_usd or 0.0}
             return evaluation
@@ -105,10 +109,9 @@ class Judging:
     def _cheap(self, run: RagRun, screened: Judgement) -> list[CheapScore]:
         """What the local judgement lets expect of each score that the published judge gives or would have given."""
         found: list[CheapScore] = []
-        by = JudgedBy(self.published.tier, self.published.model, self.published.version)
         for scorer in self._scorers:
             if isinstance(scorer, HasCheapScores) and isinstance(scorer, Scorer):
-                named = scorer.refuse(run, Reason.JUDGE_UNAVAILABLE, by)
+                named = scorer.refuse(run, Reason.JUDGE_UNAVAILABLE, self._by)
                 values = scorer.cheap_scores(run, screened)
                 found += [
                     CheapScore(score.name, score.version, score.retrieval, value)

@@ -167,8 +167,13 @@ def load(code: str, path: str) -> Callable[..., Any]:
 
 
 def scorers(config: Config, judge: Judge) -> tuple[list[AnyScorer], list[AnyScorer]]:
-    """The configured scorers: those that are on and those that are off for want of a judge that fills their needs."""
-    return on(wanted(config), judge)
+    """The configured scorers: those that are on and those that are off for want of a judge that fills their needs.
+    Raises ConfigError where none is on: there would be nothing to do."""
+    kept, off = on(wanted(config), judge)
+    if not kept:
+        why = f"the {judge.tier} judge fills what none of them needs" if off else "all are switched off"
+        raise ConfigError(f"scorers: none is on, {why}")
+    return kept, off
 
 
 def wanted(config: Config) -> list[AnyScorer]:

@@ -91,8 +91,6 @@ def _judging(config: configuration.Config) -> Judging:
     """Judges anew: no verdict is taken from the state."""
     judge = parts.published(parts.judge(config))
     scorers, _ = parts.scorers(config, judge)
-    if not scorers:
-        raise click.ClickException("no scorer is on: the judge fills what none of them needs")
 
     async def judged(one: RagRun) -> Evaluation:
         return await evaluate(one, judge, scorers)

@@ -25,7 +25,7 @@ from otel_ctxscore.core.model import Evaluation, RagRun, Score, Trace
 from otel_ctxscore.evaluation import with_relatives
 from otel_ctxscore.io.file import InputError, Report
 from otel_ctxscore.judging import Judging
-from otel_ctxscore.ports import AnyScorer, ConfigError
+from otel_ctxscore.ports import AnyScorer
 
 SHORT = 60
 LONGEST_OUTAGE = 60.0
@@ -57,8 +57,6 @@ async def _score(files: tuple[str, ...], form: str, config: configuration.Config
     judges = parts.judge(impatient(config))
     judge = parts.published(judges)
     scorers, off = parts.scorers(config, judge)
-    if not scorers:
-        raise ConfigError("no scorer is on: the judge fills what none of them needs")
     for scorer in off:
         print(f"{scorer.name} is off: the {judge.tier} judge does not fill what it needs", file=sys.stderr)
     found = _with_progress(batch.traces(files, parts.sampler(config).keeps, report, config))
@@ -104,9 +102,10 @@ def _cell(evaluation: Evaluation | None, name: str) -> str:
 
 @dataclass(slots=True)
 class Totals:
-    """Sums of each scorer over the runs: mean, n, and unscored by reason."""
+    """Sums of each scorer over the runs: mean, n, and unscored by reason. Means are weighted by the inverse of the
+    inclusion probability, as all that are published."""
 
-    values: dict[str, list[float]] = field(default_factory=dict)
+    values: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     unscored: dict[str, Counter[str]] = field(default_factory=dict)
     traces: Counter[str] = field(default_factory=Counter)
 
@@ -118,19 +117,20 @@ class Totals:
     def add(self, evaluation: Evaluation | None) -> None:
         """Take a run; None stands for a trace without one."""
         for score in evaluation.scores if evaluation else ():
-            self._add(score)
+            self._add(score, evaluation.weight if evaluation else 1.0)
 
-    def _add(self, score: Score) -> None:
+    def _add(self, score: Score, weight: float) -> None:
         if score.value is not None:
             unrounded = score.value if score.ratio is None else score.ratio * score.scale
-            self.values.setdefault(score.name, []).append(unrounded)
+            self.values.setdefault(score.name, []).append((weight, unrounded))
         else:
             self.unscored.setdefault(score.name, Counter())[str(score.unscored)] += 1
 
     def lines(self) -> Iterator[str]:
         for name in self.values:
             values, reasons = self.values[name], self.unscored.get(name, Counter[str]())
-            mean = f"{math.fsum(values) / len(values):.4f}" if values else "-"
+            total = math.fsum(weight for weight, _ in values)
+            mean = f"{math.fsum(weight * value for weight, value in values) / total:.4f}" if values else "-"
             why = "".join(f", {reason} {count}" for reason, count in reasons.most_common())
             yield f"{name}: mean {mean}, n {len(values)}, unscored {reasons.total()}{why}"
 

@@ -25,12 +25,23 @@ def load(path: Path | None, environ: Mapping[str, str] = os.environ) -> Config:
     if path is None:
         return Config()
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = yaml.load(path.read_text(encoding="utf-8"), _OnceLoader)  # noqa: S506 -- a safe loader
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
     return parse(raw, environ)
+
+
+class _OnceLoader(yaml.SafeLoader):
+    """YAML where a key stands once: of two values, nobody would know which one holds."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.MarkedYAMLError(problem=f"the key {key} stands more than once", problem_mark=node.start_mark)
+        return super().construct_mapping(node, deep)
 
 
 def parse(raw: object, environ: Mapping[str, str] = os.environ) -> Config:
@@ -40,7 +51,10 @@ def parse(raw: object, environ: Mapping[str, str] = os.environ) -> Config:
     if not isinstance(raw, dict):
         raise ConfigError(f"the configuration is a mapping of sections, not a {type(raw).__name__}")
     faults: list[str] = []
-    resolved = _resolve(raw, "", environ, faults)
+    try:
+        resolved = _resolve(raw, "", environ, faults)
+    except RecursionError:
+        raise ConfigError("the configuration refers to itself (a YAML alias inside its own anchor)") from None
     if faults:
         raise ConfigError(*faults)
     try:

@@ -129,7 +129,9 @@ class BearerToken:
         """Whether an Authorization header carries the token."""
         scheme, _, given = (authorization or "").partition(" ")
         self._read()
-        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self._token)
+        return scheme.lower() == "bearer" and hmac.compare_digest(
+            given.strip().encode(errors="surrogateescape"), self._token
+        )
 
     def _read(self) -> None:
         try:

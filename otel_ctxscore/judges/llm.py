@@ -36,6 +36,8 @@ REASONS = {
 }
 _SHARE_OF_INPUT = 0.7
 """Of what a model takes: token counts here are estimates."""
+_MOST_VERSIONS = 100
+"""Names of models that are remembered; a provider may answer under any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,14 +224,26 @@ class LLMJudge:
             self.options.prompt_tokens if most is None else min(self.options.prompt_tokens, int(most * _SHARE_OF_INPUT))
         )
 
-    def _by(self, model: str, spending: Spending) -> JudgedBy:
-        return spending.by(self.tier, model, self._versions[model], self.options.criterion)
+    def _by(self, asked: str, spending: Spending) -> JudgedBy:
+        """Who judged: the model that really answered, for an alias moves without notice."""
+        model = answered(asked, spending.answered_as)
+        if model not in self._versions and len(self._versions) < _MOST_VERSIONS:
+            self._versions[model] = self._version(model)
+        return spending.by(self.tier, model, self._versions.get(model) or self._version(model), self.options.criterion)
 
     def _version(self, model: str) -> str:
         options = self.options
         parts = [prompt.fingerprint(options.criterion), model, options.history, options.prompt_tokens]
         text = json.dumps([*parts, list(options.redact), dict(options.params)], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def answered(asked: str, said: str) -> str:
+    """litellm's name of the model that answered, from the name that was asked and the one in the reply."""
+    provider, _, name = asked.rpartition("/")
+    if not said or said in (asked, name) or asked.endswith(f"/{said}"):
+        return asked
+    return f"{provider}/{said}" if provider and not said.startswith(f"{provider}/") else said
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from otel_ctxscore.judges.quoting import tokens
 @dataclass(slots=True)
 class Spending:
     """Sums over the calls of a run. The cost is None as soon as that of one call is unknown; tokens that a
-    provider does not state are estimated."""
+    provider does not state are estimated. `answered_as` is the model's name in the last reply."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -22,11 +22,13 @@ class Spending:
     seconds: float = 0.0
     repaired: bool = False
     cut_contexts: int = 0
+    answered_as: str = ""
 
     def add(self, question: Question, answer: Answer, seconds: float, price: Price | None) -> None:
         cost = None if price is None else price.of(answer)
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
         self.calls += 1
+        self.answered_as = answer.model or self.answered_as
         self.seconds += seconds
         asked, said = answer.prompt_tokens, answer.completion_tokens
         self.prompt_tokens += sum(tokens(m["content"]) for m in question.messages) if asked is None else asked

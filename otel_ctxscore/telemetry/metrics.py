@@ -205,7 +205,9 @@ class Metrics:
             return
         service = self.service(evaluation.run.service)
         for retrieval in evaluation.run.retrievals:
-            self._families.of(c.RETRIEVALS, service, "some" if retrieval.contexts else "empty").inc()
+            # A list whose text was redacted or never captured is not an empty one.
+            result = "empty" if retrieval.refused is Reason.NO_CONTEXTS else "some"
+            self._families.of(c.RETRIEVALS, service, result).inc()
         self._retrieved(service, evaluation.run)
         for score in evaluation.scores:
             value = ratio(score)

@@ -116,11 +116,11 @@ def _known(auth: AdminAuth, authorization: str) -> bool:
 def _given(authorization: str, *, by_token: bool) -> bytes:
     scheme, _, rest = authorization.partition(" ")
     if scheme.lower() == "bearer" and by_token:
-        return rest.strip().encode()
+        return rest.strip().encode(errors="surrogateescape")
     if scheme.lower() != "basic":
         return b""
     try:
-        user_and_password = base64.b64decode(rest, validate=True)
+        user_and_password = base64.b64decode(rest.encode(errors="surrogateescape"), validate=True)
     except binascii.Error:
         return b""
     return user_and_password.partition(b":")[2] if by_token else user_and_password

@@ -138,3 +138,29 @@ def test_spans_of_evaluators_are_told_as_such(tmp_path: Path) -> None:
     file.write_bytes(request([span(1, 1, None, {"openinference.span.kind": "EVALUATOR", "input.value": "x"})]))
     [line] = scored(str(file))
     assert line["outcome"] == "own_evaluation"
+
+
+def test_the_mean_is_weighted_by_what_sampling_left_out(tmp_path: Path) -> None:
+    file, config = tmp_path / "t", tmp_path / "c.yaml"
+    good, bad = ("The port is 7443.", "Lunch is at noon."), ("Lunch is at noon.", "Trains leave at ten.")
+    spans: list[dict[str, Any]] = []
+    for trace in range(1, 601):
+        failed = trace % 10 == 0
+        root, retriever = rag(trace, bad if failed else good, query="Which port is it?")
+        spans += [{**root, "status": {"code": 2}} if failed else root, retriever]
+    file.write_bytes(request(spans))
+    match = "{name: errors, match: {status: error}, rate: 1.0}"
+    config.write_text(f"sampling: {{rate: 0.2, rules: [{match}]}}")
+    ended = run("score", "--format", "jsonl", str(file), "-c", str(config))
+    mean = float(ended.err.split("hit_rate: mean ")[1].split(",")[0])
+    whole = run("score", "--format", "jsonl", str(file))
+    assert mean == pytest.approx(float(whole.err.split("hit_rate: mean ")[1].split(",")[0]), abs=0.05)
+
+
+def test_without_a_scorer_there_is_nothing_to_do(tmp_path: Path) -> None:
+    file, config = tmp_path / "t", tmp_path / "c.yaml"
+    file.write_bytes(request(rag()))
+    config.write_text("scorers: {context_precision: null, context_relevance: null}")
+    for command in (("score", str(file)), ("serve",)):
+        ended = run(*command, "-c", str(config))
+        assert (ended.code, ended.err) == (2, "scorers: none is on, all are switched off\n")

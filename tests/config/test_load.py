@@ -93,3 +93,13 @@ def test_sizes_are_written_as_they_are_read(text: str) -> None:
 def test_a_duration_needs_its_unit(value: object) -> None:
     with pytest.raises(ValueError, match="no duration"):
         seconds(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("sampling: {rate: 0.1, rate: 0.9}", "the key rate stands more than once"), ("x: &a [*a]", "itself")],
+)
+def test_what_yaml_would_pass_over_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        load(tmp_path / "c.yaml")

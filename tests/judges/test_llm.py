@@ -2,14 +2,15 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from otel_ctxscore.completion import Answer, CompletionError, Fault
-from otel_ctxscore.core.model import Context, Judgement, RagRun, Reason, Retrieval
+from otel_ctxscore.core.model import Context, JudgedBy, Judgement, RagRun, Reason, Retrieval
 from otel_ctxscore.judges.cache import MemoryCache
-from otel_ctxscore.judges.llm import LLMJudge, Options
+from otel_ctxscore.judges.llm import LLMJudge, Options, answered
 from otel_ctxscore.judges.prices import Price
 from otel_ctxscore.ports import Judge, JudgeError
 from otel_ctxscore.testing import Call, verdicts
@@ -300,3 +301,31 @@ def test_a_run_that_is_given_up_leaves_nothing_behind() -> None:
 
     run(give_up())
     assert judge.in_flight == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "name"),
+    [
+        ("openai/gpt-x", "", "openai/gpt-x"),
+        ("openai/gpt-x", "gpt-x", "openai/gpt-x"),
+        ("openai/gpt-x", "gpt-x-2026-01-01", "openai/gpt-x-2026-01-01"),
+        ("openai/gpt-x", "openai/gpt-x-2026-01-01", "openai/gpt-x-2026-01-01"),
+        ("openrouter/openai/gpt-x", "openai/gpt-x", "openrouter/openai/gpt-x"),
+        ("gpt-x", "gpt-y", "gpt-y"),
+    ],
+)
+def test_the_model_that_really_answered_is_named(asked: str, said: str, name: str) -> None:
+    assert answered(asked, said) == name
+
+
+def test_an_alias_that_moves_is_another_version() -> None:
+    def judged(said: str) -> JudgedBy:
+        model = ScriptedCompletion(in_order(replace(GOOD, model=said)), model="openai/gpt-x")
+        by = run(LLMJudge([model], Options()).judge(run_of(*TWO))).judged_by
+        assert by is not None
+        return by
+
+    plain, dated = judged("gpt-x"), judged("gpt-x-2026-01-01")
+    assert (plain.model, dated.model) == ("openai/gpt-x", "openai/gpt-x-2026-01-01")
+    assert plain.version != dated.version
+    assert dated.version == judged("gpt-x-2026-01-01").version

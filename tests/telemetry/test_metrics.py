@@ -399,3 +399,14 @@ def cases() -> dict[str, Any]:
     path = Path(__file__).parent / "cases.jsonl"
     rows: Sequence[dict[str, Any]] = [json.loads(line) for line in path.read_text().splitlines()]
     return {row["id"]: row for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("refused", "result"),
+    [(Reason.NO_CONTEXTS, "empty"), (Reason.REDACTED, "some"), (Reason.NO_CONTENT, "some"), (None, "empty")],
+)
+async def test_only_a_list_that_found_nothing_is_empty(refused: Reason | None, result: str) -> None:
+    metrics = Metrics(["context_precision"])
+    run = RagRun("q", [Retrieval((), refused=refused)], service="shop")
+    metrics.evaluated(Evaluation(run, None, (), TraceOutcome.UNSCORED, refused))
+    assert await value(metrics, "retrievals_total", result=result) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import encode_basic_auth
 
-from otel_ctxscore.config.model import Admin
+from otel_ctxscore.config.model import Admin, AdminAuth
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.web import access
 from tests.web.fakes import client
@@ -132,3 +132,11 @@ def test_a_login_that_cannot_work_is_one_line(text: str | None, why: str, tmp_pa
         (tmp_path / "users").write_text(text)
     with pytest.raises(ConfigError, match=rf"admin\.auth: .*{why}"):
         access.check(Admin.model_validate({"auth": {"basic_file": tmp_path / "users"}}))
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "Basic"])
+async def test_bytes_that_are_no_text_are_no_login(tmp_path: Path, scheme: str) -> None:
+    """The server gives such bytes as half surrogates."""
+    (tmp_path / "token").write_text("t0ken")
+    auth = AdminAuth(token_file=tmp_path / "token")
+    assert not access._known(auth, f"{scheme} \udcff\udcfe")

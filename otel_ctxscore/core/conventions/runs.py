@@ -45,9 +45,9 @@ def run_of(found: Found, seen: Seen, options: Options, trace_id: bytes, *, redel
     retrievals = tuple(_retrieval(candidate, options) for candidate in found.sorted.kept)
     missing = _missing(found, seen, retrievals)
     return RagRun(
-        query=clean(parts.query.text) if parts.query else None,
+        query=clean(parts.query.text).strip() if parts.query else None,
         retrievals=retrievals,
-        response=clean(parts.response.text) if parts.response else None,
+        response=clean(parts.response.text).strip() if parts.response else None,
         history=[(role, clean(text)) for role, text in parts.history],
         trace_id=trace_id.hex(),
         span_id=anchor.span_id.hex(),
