@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from prometheus_client.samples import Sample
 from otel_ctxscore.telemetry.catalogue import CATALOGUE, Metric
 
 _log = logging.getLogger(__name__)
+_REFUSED = re.compile(r";\s*q\s*=\s*0(\.0*)?\s*(;|$)", re.IGNORECASE)
 Rows = Iterable[tuple[tuple[str, ...], float]]
 """Label values and the number of each series of a gauge."""
 
@@ -72,8 +74,13 @@ class Families:
         Watched values are read on the event loop, where their owners live; the text is made in a thread.
         """
         self._readings.read()
-        encoder, content_type = choose_encoder(accept)
+        encoder, content_type = choose_encoder(_wanted(accept))
         return await asyncio.to_thread(encoder, self._registry), content_type
+
+
+def _wanted(accept: str) -> str:
+    """An Accept header without what it refuses (`;q=0`), which the client library does not look at."""
+    return ",".join(part for part in accept.split(",") if not _REFUSED.search(part))
 
 
 def _family(metric: Metric, registry: CollectorRegistry) -> MetricWrapperBase:

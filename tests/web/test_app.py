@@ -25,6 +25,9 @@ from tests.web.fakes import FakeService, client
         ("application/openmetrics-text;version=1.0.0,text/plain;q=0.5", "application/openmetrics-text; version=1.0.0"),
         ("text/plain;version=0.0.4", "text/plain; version=0.0.4"),
         ("*/*", "text/plain; version=0.0.4"),
+        ("text/html,application/openmetrics-text;q=0", "text/plain; version=0.0.4"),
+        ("application/openmetrics-text;version=1.0.0; Q=0.000 ,*/*;q=0.1", "text/plain; version=0.0.4"),
+        ("application/openmetrics-text;q=0.05;version=1.0.0", "application/openmetrics-text; version=1.0.0"),
     ],
 )
 async def test_metrics_in_the_form_that_is_asked_for(accept: str, content_type: str) -> None:
