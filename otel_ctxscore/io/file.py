@@ -3,8 +3,10 @@ and JSON lines `{query, contexts, response?, history?}`; each plain, gzip or zst
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 import msgspec
 
@@ -146,10 +148,10 @@ class _File:
                 yield from self._otlp(request, "json", where)
         elif keys >= _JAEGER_TRACE_KEYS:
             yield from self._otlp(request_of_trace(text), "json", where)
-        elif keys >= _RUN_KEYS:
-            yield _run(text)
         elif "trace" in keys and keys <= _TEMPO_ANSWER_KEYS:
             yield from self._otlp(bytes(_members(text)["trace"]), "json", where)
+        elif keys & _RUN_KEYS:
+            yield _run(text)
         else:
             raise Malformed(_seen(keys))
 
@@ -183,7 +185,7 @@ class _Turn(msgspec.Struct, frozen=True):
 class _Passage(msgspec.Struct, frozen=True):
     text: str
     id: str | int | None = None
-    score: float | None = None
+    score: float | Literal["NaN", "Infinity", "-Infinity"] | None = None
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -208,4 +210,5 @@ def _run(text: bytes) -> RagRun:
 def _context(one: str | _Passage) -> Context:
     if isinstance(one, str):
         return Context(one)
-    return Context(one.text, None if one.id is None else str(one.id), one.score)
+    score = one.score if isinstance(one.score, float) and math.isfinite(one.score) else None
+    return Context(one.text, None if one.id is None else str(one.id), score)

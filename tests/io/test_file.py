@@ -141,6 +141,15 @@ def test_a_run_line_has_contexts_of_both_forms_response_and_history(tmp_path: Pa
     assert (one.response, one.history) == ("r", (("user", "hi"), ("assistant", "hello")))
 
 
+@pytest.mark.parametrize("score", ["NaN", "Infinity", "-Infinity", "null"])
+def test_a_score_that_is_no_number_is_none_and_costs_nothing_else(tmp_path: Path, score: str) -> None:
+    path = tmp_path / "runs"
+    path.write_text(f'{{"query": "q", "contexts": [{{"text": "a", "score": {score}}}, {{"text": "b", "score": 2}}]}}')
+    found, report = got(path)
+    assert tuple(run(found[0]).retrievals[0].contexts) == (Context("a"), Context("b", document_score=2.0))
+    assert report == Report()
+
+
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = io.BytesIO((TRACES / "wire/otlp_http_traces.pb.gz").read_bytes())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(raw)))
@@ -192,6 +201,11 @@ UNREADABLE: list[tuple[bytes, str]] = [
     (b'{"resourceMetrics": []}', "OTLP metrics"),
     (b"[1, 2]", "Expected `object`"),
     (b'{"query": "q", "contexts": [1]}', "not a line {query, contexts, response?, history?}"),
+    (b'{"query": 5}', "`str`, got `int` - at `$.query`"),
+    (b'{"query": "q"}', "missing required field `contexts`"),
+    (b'{"query": "q", "contexts": "a"}', "Expected `array`, got `str` - at `$.contexts`"),
+    (b'{"contexts": ["a"]}', "missing required field `query`"),
+    (b'{"query": "q", "contexts": [{"text": "a", "score": "high"}]}', "at `$.contexts[0].score`"),
     (b"[" * 100_000, "not JSON"),
 ]
 
