@@ -67,6 +67,12 @@ bench-start: $(STAMP)-dev ## Seconds from the start of the service to ready
 bench-stats: $(STAMP)-dev ## The statistics against their promises (writes tests/bench/RESULTS-stats.md)
 	$(PY) -m tests.bench.stats --write
 
+bench-kafka: $(STAMP)-dev ## Spans a CPU-second from Kafka beside a bare consumer, memory, commit lag
+	$(PY) -m tests.bench.kafka
+
+soak: $(STAMP)-dev ## 50 kills and 10,000 runs on Kafka (writes tests/bench/RESULTS-kafka-soak.md)
+	$(PY) -m tests.bench.soak_kafka --kills 50 --runs 10000 --replicas 3 --seed 1 --write
+
 judge-train: $(STAMP)-judge ## Train the local judge anew, to the same bytes
 	$(PY) -m tools.judge.train
 
