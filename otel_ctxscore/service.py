@@ -175,7 +175,10 @@ class Service:
             for source in self.sources:
                 await source.start(self.pipeline)
             self.state = State.READY
-            log.info("ready: %s", self.admin.url)
+            ports = [
+                f"{source.name} {source.port}" for source in self.sources if isinstance(source, OtlpGrpc | OtlpHttp)
+            ]
+            log.info("ready: page and metrics on %s%s", self.admin.url, f"; ports: {', '.join(ports)}" if ports else "")
             for scorer in self.off:
                 log.info("%s is off: the %s judge does not fill what it needs", scorer.name, self.judge.tier)
             if started is not None:
@@ -205,6 +208,7 @@ class Service:
             log.warning("%d traces were abandoned: they were not judged or not delivered in time", abandoned)
         await self._within(began + grace, "connections", *(source.close() for source in self.sources))
         self.state = State.STOPPED
+        log.info("stopped after %.1f s", time.monotonic() - began)
         await self.admin.stop()
         if line.done() and not line.cancelled() and (error := line.exception()):
             raise error
