@@ -24,7 +24,7 @@ def main() -> int:
     """Run the trial, print and, with --write, keep its result."""
     asked = _arguments()
     with tempfile.TemporaryDirectory() as folder, Kafka(Path(folder) / "kafka") as kafka:
-        trial = Trial(kafka, Path(folder), asked.runs, asked.kills * 4.5, asked.replicas, seed=asked.seed)
+        trial = Trial(kafka, Path(folder), asked.runs, asked.kills * 8.0, asked.replicas, seed=asked.seed)
         began = time.monotonic()
         trial.run(Trial.kill_one, asked.kills)
         found = trial.judge(trial.at_the_topic())

@@ -67,6 +67,13 @@ class Scorer(Server):
                 found[sample.name + (f":{word}" if word else "")] += sample.value
         return dict(found)
 
+    def partitions(self) -> int:
+        """How many partitions it reads; 0 where it does not answer."""
+        try:
+            return int(self.metrics().get("ctxscore_kafka_assigned_partitions", 0))
+        except OSError:
+            return 0
+
     def scrape(self) -> None:
         """Remember what it counted, as Prometheus would."""
         with contextlib.suppress(OSError):

@@ -22,7 +22,7 @@ def broker(services_folder: Path) -> Iterator[Kafka]:
 
 
 def test_kills_at_random_moments(broker: Kafka, tmp_path: Path) -> None:
-    trial = Trial(broker, tmp_path, runs=1200, seconds=25)
+    trial = Trial(broker, tmp_path, runs=1200, seconds=48)
     trial.run(Trial.kill_one, rounds=6)
     found = trial.judge(trial.at_the_topic())
     print(found)

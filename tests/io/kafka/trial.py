@@ -136,11 +136,16 @@ class Trial:
             self._all(Scorer.stop, [*self.scorers, *self.left])
 
     def kill_one(self) -> None:
-        """At a random moment a random process dies; another takes its place."""
-        time.sleep(self.random.uniform(0, 2))
-        victim = self.random.choice(self.scorers)
+        """At a random moment a random process that reads dies; another takes its place."""
+        wait_until(self._all_read, 60, "replicas that read all partitions")
+        time.sleep(self.random.uniform(1, 6))
+        reading = [scorer for scorer in self.scorers if scorer.partitions()]
+        victim = self.random.choice(reading or self.scorers)
         victim.kill()
         victim.start()
+
+    def _all_read(self) -> bool:
+        return sum(scorer.partitions() for scorer in self.scorers) == PARTITIONS
 
     def _all(self, work: Callable[[Scorer], object], scorers: Iterable[Scorer]) -> None:
         threads = [threading.Thread(target=work, args=(scorer,)) for scorer in scorers]
