@@ -16,7 +16,7 @@ from otel_ctxscore.core.conventions import Extraction, Mapping, Options, extract
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import JudgedBy, RagRun, Reason, Retrieval, Trace
 from otel_ctxscore.core.sampling import Match, Rule, Sampler
-from otel_ctxscore.evaluation import check_names, on
+from otel_ctxscore.evaluation import check_names, on, with_relatives
 from otel_ctxscore.extractor import OwnContexts
 from otel_ctxscore.judges.cache import VerdictCache
 from otel_ctxscore.judges.cascade import AUTO_BAND, CascadeJudge
@@ -134,10 +134,18 @@ def _llm_judge(section: cfg.LlmJudge, cache: VerdictCache | None) -> Judge:
 
 
 def _custom_judge(section: cfg.CustomJudge) -> Judge:
-    made = _factory(section.judge)(**section.options)
+    factory = _factory(section.judge)
+    try:
+        made = factory(**section.options)
+    except Exception as error:  # the user's own code
+        raise ConfigError(f"judge.judge: {section.judge} gives no judge: {_in_a_line(error)}") from error
     if not isinstance(made, Judge):
         raise ConfigError(f"judge.judge: {section.judge} gives no judge: it needs tier, model, version, fills, judge")
     return made
+
+
+def _in_a_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _factory(named: str) -> Callable[..., Any]:
@@ -161,6 +169,8 @@ def load(code: str, path: str) -> Callable[..., Any]:
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"{path}: {code} cannot be imported: {error}") from None
+    except Exception as error:  # the user's own module, which raises what it likes while it is imported
+        raise ConfigError(f"{path}: {code} cannot be imported: {_in_a_line(error)}") from error
     if not callable(found):
         raise ConfigError(f"{path}: {code} is not a function")
     return found
@@ -177,7 +187,8 @@ def scorers(config: Config, judge: Judge) -> tuple[list[AnyScorer], list[AnyScor
 
 
 def wanted(config: Config) -> list[AnyScorer]:
-    """The configured scorers. Raises ConfigError for a rubric that cannot be read, and where two share a name."""
+    """The configured scorers. Raises ConfigError for a rubric that cannot be read, where two share a name, and for a
+    target of none of them."""
     section, quote = config.scorers, config.content.emit
     found: list[AnyScorer] = []
     if section.context_precision is not None:
@@ -189,7 +200,19 @@ def wanted(config: Config) -> list[AnyScorer]:
     found += [Rubric.load(name, quote=quote) for name in section.rubrics]
     found += [make() for make in plugins("scorers").values()]
     check_names(found)
+    _check_targets(config, found)
     return found
+
+
+def _check_targets(config: Config, found: list[AnyScorer]) -> None:
+    known = [scorer.name for scorer in with_relatives(found)]
+    unknown = [
+        f"targets[{place}].scorer: {target.scorer} is no configured scorer; configured: {', '.join(known) or 'none'}"
+        for place, target in enumerate(config.targets)
+        if target.scorer not in known
+    ]
+    if unknown:
+        raise ConfigError(*unknown)
 
 
 def version_under(scorer: AnyScorer, judge: Judge) -> str:

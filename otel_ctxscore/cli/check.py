@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import click
 from otel_ctxscore import config as configuration
 from otel_ctxscore import parts
 from otel_ctxscore.config import Config
+from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.web import access
 
 
@@ -20,14 +22,12 @@ from otel_ctxscore.web import access
 def command(file: Path, rate: float | None) -> None:
     """Validate a configuration file without starting anything.
 
+    Makes the judge, the scorers and the extractor as `serve` does, your own code among them, and asks no network.
     Prints one line for each fault, with the path of the key, and exits with 2. With --rate it says calls, tokens and
     price a day before anything is spent, and how wide the interval of the mean would be.
     """
     config = configuration.load(file)
-    access.check(config.admin)
-    parts.options(config)
-    parts.wanted(config)
-    parts.budget(config)
+    asyncio.run(_tried(config))
     for note in _notes(config):
         click.echo(f"note: {note}")
     if rate is not None:
@@ -36,6 +36,27 @@ def command(file: Path, rate: float | None) -> None:
         for line in told(preview(config, rate)):
             click.echo(line)
     click.echo(f"{file}: ok")
+
+
+async def _tried(config: Config) -> None:
+    """Make the parts as `serve` does, on an event loop: a judge of the user's own may look for one. Raises ConfigError
+    with a line for each fault."""
+    faults: list[str] = []
+    for make in (_admin, parts.sampler, parts.limits, parts.reader, parts.wanted, _scorers, parts.budget):
+        try:
+            make(config)
+        except ConfigError as error:
+            faults += error.lines
+    if faults:
+        raise ConfigError(*dict.fromkeys(faults))
+
+
+def _admin(config: Config) -> None:
+    access.check(config.admin)
+
+
+def _scorers(config: Config) -> None:
+    parts.scorers(config, parts.published(parts.judge(config)))
 
 
 def _notes(config: Config) -> list[str]:

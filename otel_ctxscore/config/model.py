@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from otel_ctxscore.config.values import Address, Code, CodeOrPlugin, Duration, Rate, Size
+from otel_ctxscore.config.values import Address, Code, CodeOrPlugin, Duration, Rate, Size, Url
 
 
 class Section(BaseModel):
@@ -47,7 +47,7 @@ class OtlpReceivers(Section):
     """OTLP/gRPC address; null switches it off."""
     http: Address | None = "127.0.0.1:4318"
     """OTLP/HTTP address; null switches it off."""
-    max_request_size: Size = 64 << 20
+    max_request_size: Annotated[Size, Field(gt=0)] = 64 << 20
     """Largest request, before and after inflation."""
     tls: Tls | None = None
     """TLS of both receivers."""
@@ -153,6 +153,14 @@ class Sampling(Section):
     rules: list[SamplingRule] = []
     """First match wins."""
 
+    @model_validator(mode="after")
+    def _once(self) -> Sampling:
+        names = [rule.name for rule in self.rules]
+        doubled = {name for name in names if names.count(name) > 1}
+        if doubled:
+            raise ValueError(f"rules: more than one is named {', '.join(sorted(doubled))}")
+        return self
+
 
 class Budget(Section):
     runs_per_minute: Annotated[float, Field(gt=0)] | None = None
@@ -176,7 +184,7 @@ class Assembly(Section):
     """How long a trace without a judgeable run waits for late spans."""
     max_traces: Annotated[int, Field(ge=1)] = 100_000
     """Traces held at most."""
-    max_size: Size = 512 << 20
+    max_size: Annotated[Size, Field(gt=0)] = 512 << 20
     """Bytes of spans held at most."""
 
 
@@ -406,7 +414,7 @@ class KafkaSink(Section):
 
 
 class Webhook(Section):
-    url: str
+    url: Url
     """Where each evaluation is posted."""
     secret: SecretStr
     """Key of the signature."""

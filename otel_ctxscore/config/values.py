@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -62,6 +63,13 @@ def _address(text: str) -> str:
     return text
 
 
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("is no URL; write http://... or https://...")
+    return text
+
+
 def _code(text: str) -> str:
     module, _, name = text.partition(":")
     if not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):
@@ -84,6 +92,8 @@ Size = Annotated[int, BeforeValidator(size), WithJsonSchema(_SIZE_SCHEMA)]
 """Bytes, written with a unit."""
 Address = Annotated[str, AfterValidator(_address)]
 """`host:port`."""
+Url = Annotated[str, AfterValidator(_url)]
+"""`http://...` or `https://...`."""
 Code = Annotated[str, AfterValidator(_code)]
 """`package.module:function`."""
 CodeOrPlugin = Annotated[str, AfterValidator(_code_or_plugin)]
