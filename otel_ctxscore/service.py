@@ -282,6 +282,7 @@ class Service:
         try:
             new = self._read_again()
             budget = parts.budget(new)
+            parts.wanted(new)
         except ConfigError as error:
             log.error("reload: nothing has changed: %s", "; ".join(error.lines))
             raise
