@@ -30,7 +30,7 @@ test: check services ## Every check and every test, with real servers
 	$(PY) -m pytest
 
 test-fast: $(STAMP)-dev ## The tests that need no server
-	$(PY) -m pytest -n auto --dist worksteal -m "not services and not slow"
+	$(PY) -m pytest -n auto --dist worksteal --hypothesis-profile=fast -m "not services and not slow"
 
 check: $(STAMP)-dev ## Format, lint, types, import floors, generated files
 	$(VENV)/bin/ruff format --check .

@@ -3,6 +3,10 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# `make test-fast` looks at fewer examples of each property; `make test` at all.
+settings.register_profile("fast", max_examples=20)
 
 pytest_plugins = ["tests.services.fixtures"]
 

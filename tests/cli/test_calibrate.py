@@ -98,6 +98,7 @@ def llm(server: ScriptedJudgeServer) -> dict[str, Any]:
     return {"type": "litellm", "model": "openai/any", "api_base": server.url, "api_key": "none"}
 
 
+@pytest.mark.slow
 def test_an_llm_judge_is_asked_once_a_line_and_what_it_refused_is_in_no_figure(
     tmp_path: Path, server: ScriptedJudgeServer
 ) -> None:

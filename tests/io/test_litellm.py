@@ -24,6 +24,7 @@ from otel_ctxscore.ports import ConfigError, JudgeError
 from otel_ctxscore.testing import Call, Reply, ScriptedJudgeServer, verdicts
 from otel_ctxscore.testing.judge_server import Answer
 
+pytestmark = pytest.mark.slow  # importing litellm takes seconds
 MODEL = "openai/my-own-7b"
 GOOD = verdicts([True, False])
 TEXT = json.dumps(GOOD)
