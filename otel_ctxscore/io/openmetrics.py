@@ -25,6 +25,7 @@ from otel_ctxscore.core.model import (
     TraceOutcome,
 )
 from otel_ctxscore.evaluation import trace_outcome
+from otel_ctxscore.monitoring.sums import EstimatorSums
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.telemetry.catalogue import Metric
 from otel_ctxscore.telemetry.metrics import Evaluator
@@ -138,7 +139,9 @@ def _begin(metrics: Metrics, group: list[_Line]) -> None:
         metrics.service(str(line.get("service") or UNKNOWN_SERVICE))
         for score, by in _scores(line):
             if score.value is not None and by is not None:
-                metrics.declare_evaluator(Evaluator(score.name, score.version, by.tier, by.model, score.definition))
+                metrics.declare_evaluator(
+                    Evaluator(score.name, score.version, by.tier, by.model, score.definition, stages=("judged",))
+                )
 
 
 def _count(metrics: Metrics, group: list[_Line]) -> None:
@@ -151,6 +154,7 @@ def _count(metrics: Metrics, group: list[_Line]) -> None:
     evaluations = [_evaluation(line) for line in group]
     for evaluation in evaluations:
         metrics.evaluated(evaluation)
+    EstimatorSums(metrics, segments={}).add(evaluations)
     metrics.trace_done(service, trace_outcome(evaluations)[0])
 
 

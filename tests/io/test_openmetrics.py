@@ -72,6 +72,17 @@ def test_what_happened_is_there_from_the_next_step_on_and_zero_before() -> None:
     assert page.endswith("# EOF\n")
 
 
+def test_the_estimator_sums_of_the_past_are_by_trace_like_those_of_now() -> None:
+    page = text(line(NOON + 700, 1.0, 2), line(NOON + 1, 0.25, 1), line(NOON + 1, 0.75, 1))
+    series = [one for one in page.splitlines() if one.startswith("ctxscore_estimator_sum_total{")]
+    last = {
+        term: float([one for one in series if f'term="{term}"' in one][-1].rsplit(" ", 2)[1])
+        for term in ("n", "w", "wy", "wwyy")
+    }
+    assert last == {"n": 2, "w": 6, "wy": 4, "wwyy": 8}
+    assert all('stage="judged"' in one for one in series)
+
+
 def test_runs_of_a_trace_and_traces_without_one_have_one_outcome_each() -> None:
     page = text(line(NOON, 1.0, 1), line(NOON, None, 1), without_run(NOON + 5, 2), line(NOON + 9, 0.5, 3, time=None))
     last = {outcome: samples(page, f'ctxscore_traces_total{{job="otel-ctxscore-backfill",service="shop",outcome="{outcome}"')[-1][1]
