@@ -213,8 +213,3 @@ def plugins(group: Literal["judges", "scorers", "conventions", "sinks"]) -> dict
     from importlib.metadata import entry_points  # slow to import, and most programs never look
 
     return {entry.name: entry.load() for entry in entry_points(group=f"otel_ctxscore.{group}")}
-
-
-def fields_filled(judges: Sequence[Judge]) -> frozenset[str]:
-    """The fields that at least one of the judges fills."""
-    return frozenset().union(*(judge.fills for judge in judges))

@@ -107,7 +107,6 @@ class Totals:
 
     values: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     unscored: dict[str, Counter[str]] = field(default_factory=dict)
-    traces: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, scorers: list[AnyScorer]) -> Totals:

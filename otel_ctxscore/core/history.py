@@ -77,8 +77,3 @@ class DocumentUse:
     useful: int
     used: int
     above: int
-
-    @property
-    def in_vain(self) -> int:
-        """How often it was judged and not useful."""
-        return self.judged - self.useful

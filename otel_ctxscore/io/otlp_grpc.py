@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncIterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -15,8 +14,8 @@ from grpc import aio
 from otel_ctxscore.config.model import Tls
 from otel_ctxscore.core.codec import Malformed, Taken
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge
-from otel_ctxscore.io.otlp_intake import BearerToken, OtlpIntake, Signal, export_response, split_address
-from otel_ctxscore.ports import ConfigError, Full, IntakeCounts, Line
+from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response, split_address
+from otel_ctxscore.ports import ConfigError, Full, Line
 
 _SERVICES: dict[str, Signal] = {
     "opentelemetry.proto.collector.trace.v1.TraceService": "traces",
@@ -33,31 +32,14 @@ _GRACE = 5.0
 _NANOS = 1_000_000_000
 
 
-class OtlpGrpc:
+class OtlpGrpc(OtlpReceiver):
     """Receives spans and logs over gRPC. `port` is the port it listens on, once started."""
 
     name = "otlp_grpc"
-
-    def __init__(
-        self,
-        listen: str,
-        *,
-        max_request_size: int,
-        counts: IntakeCounts,
-        tls: Tls | None = None,
-        token_file: Path | None = None,
-    ) -> None:
-        self._listen = listen
-        self._limit = max_request_size
-        self._counts = counts
-        self._tls = tls
-        self._token_file = token_file
-        self._token: BearerToken | None = None
-        self._server: aio.Server | None = None
-        self.port = 0
+    _server: aio.Server | None = None
 
     async def start(self, line: Line) -> None:
-        self._token = BearerToken(self._token_file) if self._token_file else None
+        self._token = self._expected_token()
         self._intake = OtlpIntake(self.name, line, self._counts, self._limit)
         server = aio.server(
             options=[
@@ -76,12 +58,6 @@ class OtlpGrpc:
         if self._server is not None:
             await self._server.stop(_GRACE)
             self._intake.close()
-
-    async def close(self) -> None:
-        """Nothing is left to close: an OTLP request is answered when it is taken."""
-
-    def unhealthy(self) -> str | None:
-        return None
 
     def _service(self, name: str, signal: Signal) -> Any:
         # A stream of requests, of which there is one: so the caller is known before its message is read, and a

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import ssl
-from pathlib import Path
 
 import msgspec
 from aiohttp import web
@@ -13,8 +12,8 @@ from google.rpc import code_pb2, status_pb2
 from otel_ctxscore.config.model import Tls
 from otel_ctxscore.core.codec import Encoding, Malformed, Taken
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge, UnknownEncoding
-from otel_ctxscore.io.otlp_intake import BearerToken, OtlpIntake, Signal, export_response, split_address
-from otel_ctxscore.ports import ConfigError, Full, IntakeCounts, Line
+from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response, split_address
+from otel_ctxscore.ports import ConfigError, Full, Line
 
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
 _ENCODINGS: dict[str, Encoding] = {_PROTOBUF: "proto", _JSON: "json"}
@@ -24,31 +23,14 @@ _GRACE = 5.0
 """Seconds that requests in work have when the receiver stops."""
 
 
-class OtlpHttp:
+class OtlpHttp(OtlpReceiver):
     """Receives spans and logs over HTTP. `port` is the port it listens on, once started."""
 
     name = "otlp_http"
-
-    def __init__(
-        self,
-        listen: str,
-        *,
-        max_request_size: int,
-        counts: IntakeCounts,
-        tls: Tls | None = None,
-        token_file: Path | None = None,
-    ) -> None:
-        self._listen = listen
-        self._limit = max_request_size
-        self._counts = counts
-        self._tls = tls
-        self._token_file = token_file
-        self._token: BearerToken | None = None
-        self._runner: web.AppRunner | None = None
-        self.port = 0
+    _runner: web.AppRunner | None = None
 
     async def start(self, line: Line) -> None:
-        self._token = BearerToken(self._token_file) if self._token_file else None
+        self._token = self._expected_token()
         context = _context(self._tls)
         self._intake = OtlpIntake(self.name, line, self._counts, self._limit)
         app = web.Application(client_max_size=self._limit)
@@ -70,12 +52,6 @@ class OtlpHttp:
         if self._runner is not None:
             await self._runner.cleanup()
             self._intake.close()
-
-    async def close(self) -> None:
-        """Nothing is left to close: an OTLP request is answered when it is taken."""
-
-    def unhealthy(self) -> str | None:
-        return None
 
     async def _answer(self, request: web.Request) -> web.Response:
         signal = _SIGNALS.get(request.path)

@@ -13,6 +13,7 @@ from typing import Literal
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from otel_ctxscore.config.model import Tls
 from otel_ctxscore.core.codec import Encoding, Malformed, Taken, take_logs, take_traces
 from otel_ctxscore.core.model import Delivery
 from otel_ctxscore.core.receipts import Receipt
@@ -148,3 +149,35 @@ def split_address(listen: str) -> tuple[str, int]:
     """Host and port of `host:port`; brackets of an IPv6 address are removed."""
     host, _, port = listen.rpartition(":")
     return host.strip("[]"), int(port)
+
+
+class OtlpReceiver:
+    """What both receivers are given, and what neither has to do at its end. `port` is the port it listens on, once
+    started."""
+
+    def __init__(
+        self,
+        listen: str,
+        *,
+        max_request_size: int,
+        counts: IntakeCounts,
+        tls: Tls | None = None,
+        token_file: Path | None = None,
+    ) -> None:
+        self._listen = listen
+        self._limit = max_request_size
+        self._counts = counts
+        self._tls = tls
+        self._token_file = token_file
+        self._token: BearerToken | None = None
+        self.port = 0
+
+    def _expected_token(self) -> BearerToken | None:
+        """The token that requests must carry. Raises ConfigError where its file holds none."""
+        return BearerToken(self._token_file) if self._token_file else None
+
+    async def close(self) -> None:
+        """Nothing is left to close: an OTLP request is answered when it is taken."""
+
+    def unhealthy(self) -> str | None:
+        return None

@@ -38,9 +38,3 @@ def _place(found: dict[int, dict[str, Value]], rest: str, value: Value) -> None:
 def has_gap(listed: tuple[Row, ...]) -> bool:
     """Whether the list does not start at 0 or leaves an index out: attributes were dropped."""
     return [row.index for row in listed] != list(range(len(listed)))
-
-
-def subtree(values: dict[str, Value], prefix: str) -> dict[str, Value]:
-    """The entries of a row below `prefix.`, with the prefix taken off."""
-    start = f"{prefix}."
-    return {name[len(start) :]: value for name, value in values.items() if name.startswith(start)}
