@@ -17,18 +17,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from otel_ctxscore.core.errors import ConfigError
-from otel_ctxscore.core.model import (
-    Context,
-    Evaluation,
-    JudgedBy,
-    Judgement,
-    RagRun,
-    Reason,
-    Retrieval,
-    Score,
-    TraceOutcome,
-    Verdict,
-)
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, Judgement, RagRun, Retrieval, Score, Verdict
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.evaluation import score_runs
 from otel_ctxscore.ports import AskingScorer, Asks, Judge, JudgeError, Scorer
 from otel_ctxscore.scorers.context_precision import ContextPrecision

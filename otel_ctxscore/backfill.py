@@ -15,10 +15,11 @@ from otel_ctxscore.config import Config
 from otel_ctxscore.core.assembly import TraceAssembler
 from otel_ctxscore.core.codec import Malformed, fuller
 from otel_ctxscore.core.lines import Line
-from otel_ctxscore.core.model import Delivery, Evaluation, RagRun, Trace
+from otel_ctxscore.core.model import Evaluation, RagRun
 from otel_ctxscore.core.offsets import PartitionLedger
 from otel_ctxscore.core.opening import open_trace
 from otel_ctxscore.core.receipts import Receipt
+from otel_ctxscore.core.spans import Delivery, Trace
 from otel_ctxscore.io.file import Report
 from otel_ctxscore.judging import Judging
 

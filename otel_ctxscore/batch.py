@@ -13,9 +13,11 @@ from otel_ctxscore.core.assembly import Assembled, TraceAssembler
 from otel_ctxscore.core.codec import fuller
 from otel_ctxscore.core.conventions import Extraction
 from otel_ctxscore.core.lines import Line, refused_line, to_jsonl
-from otel_ctxscore.core.model import Delivery, Evaluation, RagRun, Trace, TraceOutcome
+from otel_ctxscore.core.model import Evaluation, RagRun
 from otel_ctxscore.core.opening import open_trace
+from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.core.sampling import Sampler
+from otel_ctxscore.core.spans import Delivery, Trace
 from otel_ctxscore.io.file import Report, read
 from otel_ctxscore.judging import Judging
 

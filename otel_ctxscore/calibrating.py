@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from otel_ctxscore.batch import AT_ONCE, in_order
-from otel_ctxscore.core.model import LEVELS, YES, Evaluation, Judgement, Reason
+from otel_ctxscore.core.model import LEVELS, YES, Evaluation, Judgement
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.core.stats.agreement import (
     Agreement,
     Band,

@@ -15,16 +15,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from otel_ctxscore.core.errors import ConfigError
-from otel_ctxscore.core.model import (
-    Evaluation,
-    JudgedBy,
-    Judgement,
-    RagRun,
-    Reason,
-    Score,
-    TraceOutcome,
-    first_reason,
-)
+from otel_ctxscore.core.model import Evaluation, JudgedBy, Judgement, RagRun, Score
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome, first_reason
 from otel_ctxscore.core.version import evaluator_version
 from otel_ctxscore.ports import AnyScorer, AskingScorer, Asks, HasRelatives, Judge, JudgeError, Scorer
 

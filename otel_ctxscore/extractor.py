@@ -8,7 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from otel_ctxscore.core.conventions import Extraction, verdict
-from otel_ctxscore.core.model import Context, RagRun, Reason, Retrieval, Trace
+from otel_ctxscore.core.model import Context, RagRun, Retrieval
+from otel_ctxscore.core.outcomes import Reason
+from otel_ctxscore.core.spans import Trace
 
 log = logging.getLogger(__name__)
 

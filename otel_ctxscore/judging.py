@@ -8,16 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from otel_ctxscore.core.budget import Budget, Kind
-from otel_ctxscore.core.model import (
-    CheapScore,
-    Evaluation,
-    JudgedBy,
-    Judgement,
-    RagRun,
-    Reason,
-    Screening,
-    TraceOutcome,
-)
+from otel_ctxscore.core.model import CheapScore, Evaluation, JudgedBy, Judgement, RagRun, Screening
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.core.sampling import seed_of, uniform
 from otel_ctxscore.evaluation import evaluate, on
 from otel_ctxscore.judges.cascade import CascadeJudge

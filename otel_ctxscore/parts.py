@@ -9,13 +9,15 @@ from typing import Any
 
 from otel_ctxscore import config as configuration
 from otel_ctxscore.config import Config
-from otel_ctxscore.config import model as cfg
+from otel_ctxscore.config import judges as cfg
 from otel_ctxscore.core import assembly
 from otel_ctxscore.core.budget import Budget, Limits
 from otel_ctxscore.core.conventions import Extraction, Mapping, Options, extract
 from otel_ctxscore.core.errors import ConfigError
-from otel_ctxscore.core.model import JudgedBy, RagRun, Reason, Retrieval, Trace
+from otel_ctxscore.core.model import JudgedBy, RagRun, Retrieval
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.core.sampling import Match, Rule, Sampler
+from otel_ctxscore.core.spans import Trace
 from otel_ctxscore.evaluation import check_names, on, with_relatives
 from otel_ctxscore.extractor import OwnContexts
 from otel_ctxscore.judges.cache import VerdictCache

@@ -16,19 +16,12 @@ from dataclasses import replace
 from otel_ctxscore.core.assembly import Assembled, TraceAssembler
 from otel_ctxscore.core.conventions import Extraction
 from otel_ctxscore.core.history import Finished
-from otel_ctxscore.core.model import (
-    UNKNOWN_SERVICE,
-    Closed,
-    Delivery,
-    Evaluation,
-    RagRun,
-    Reason,
-    Trace,
-    TraceOutcome,
-)
+from otel_ctxscore.core.model import Evaluation, RagRun
 from otel_ctxscore.core.opening import open_trace
+from otel_ctxscore.core.outcomes import Closed, Reason, TraceOutcome
 from otel_ctxscore.core.receipts import Outcome, Withdrawn
 from otel_ctxscore.core.sampling import Sampler
+from otel_ctxscore.core.spans import UNKNOWN_SERVICE, Delivery, Trace
 from otel_ctxscore.evaluation import trace_outcome
 from otel_ctxscore.ports import Full, Sink, SinkError
 from otel_ctxscore.telemetry import Metrics

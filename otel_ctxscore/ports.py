@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from otel_ctxscore.core.errors import ConfigError as ConfigError
-from otel_ctxscore.core.model import Delivery, Evaluation, JudgedBy, Judgement, RagRun, Reason, Score
+from otel_ctxscore.core.model import Evaluation, JudgedBy, Judgement, RagRun, Score
+from otel_ctxscore.core.outcomes import Reason
+from otel_ctxscore.core.spans import Delivery
 
 Field = Literal["useful", "relevance", "used", "missing"]
 """What a judge can fill and a scorer can need."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from otel_ctxscore.config import Config
-from otel_ctxscore.config import model as cfg
+from otel_ctxscore.config import judges as cfg
+from otel_ctxscore.config.model import Budget
 from otel_ctxscore.core.model import Context, RagRun, Retrieval
 from otel_ctxscore.judges import prompt
 from otel_ctxscore.judges.cascade import AUTO_BAND
@@ -103,7 +104,7 @@ def _open(judge: cfg.CascadeJudge) -> float:
     return min(1.0, OPEN * max(0.0, high - low) / (AUTO_BAND[1] - AUTO_BAND[0]))
 
 
-def _let_through(budget: cfg.Budget, judged: float, tokens_each: float, usd_each: float | None) -> float:
+def _let_through(budget: Budget, judged: float, tokens_each: float, usd_each: float | None) -> float:
     """What a budget lets through of so many judged runs a day."""
     wanted_and_allowed = [
         (judged, None if budget.runs_per_minute is None else budget.runs_per_minute * MINUTES_A_DAY),

@@ -9,16 +9,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from otel_ctxscore.core.errors import ConfigError
-from otel_ctxscore.core.model import (
-    Evaluation,
-    JudgedBy,
-    Judgement,
-    RagRun,
-    Reason,
-    Score,
-    TraceOutcome,
-    Verdict,
-)
+from otel_ctxscore.core.model import Evaluation, JudgedBy, Judgement, RagRun, Score, Verdict
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.evaluation import evaluate, on, score_runs, trace_outcome
 from otel_ctxscore.ports import AnyScorer, JudgeError
 from otel_ctxscore.scorers.context_precision import ContextPrecision

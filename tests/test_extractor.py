@@ -11,7 +11,9 @@ from otel_ctxscore import config as configuration
 from otel_ctxscore import parts
 from otel_ctxscore.core.codec import open_span, take_traces
 from otel_ctxscore.core.conventions import Extraction
-from otel_ctxscore.core.model import Context, Reason, Retrieval, Trace, TraceOutcome
+from otel_ctxscore.core.model import Context, Retrieval
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
+from otel_ctxscore.core.spans import Trace
 from otel_ctxscore.ports import ConfigError
 from tests.cli.run import run
 from tests.otlp import rag, request, span

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from otel_ctxscore.core.budget import Budget, Limits
-from otel_ctxscore.core.model import Evaluation, Judgement, RagRun, Reason, Retrieval, TraceOutcome, Verdict
+from otel_ctxscore.core.model import Evaluation, Judgement, RagRun, Retrieval, Verdict
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.judges.cascade import CascadeJudge
 from otel_ctxscore.judges.sampled import SampledJudge
 from otel_ctxscore.judging import Judging

@@ -10,9 +10,11 @@ from otel_ctxscore.core.assembly import Limits, TraceAssembler
 from otel_ctxscore.core.codec import fuller, take_traces
 from otel_ctxscore.core.conventions import Extraction, extract
 from otel_ctxscore.core.history import Finished
-from otel_ctxscore.core.model import Delivery, Evaluation, Judgement, RagRun, Reason, Trace, TraceOutcome, Verdict
+from otel_ctxscore.core.model import Evaluation, Judgement, RagRun, Verdict
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.core.receipts import Outcome, Receipt
 from otel_ctxscore.core.sampling import Sampler
+from otel_ctxscore.core.spans import Delivery, Trace
 from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.pipeline import Pipeline
 from otel_ctxscore.ports import Full, Sink, SinkError

@@ -14,7 +14,7 @@ from otel_ctxscore import parts
 from otel_ctxscore.calibrating import Recalibration, Report, compare, recalibrate
 from otel_ctxscore.cli.calibrate_text import as_json, as_text
 from otel_ctxscore.cli.files import CONFIG
-from otel_ctxscore.config import model as cfg
+from otel_ctxscore.config import judges as cfg
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.judges.calibration import Calibration
 from otel_ctxscore.judges.drawing import TwoJudges

@@ -16,7 +16,7 @@ from otel_ctxscore.cli import known_trace
 from otel_ctxscore.cli.admin import TOKEN, URL, Admin
 from otel_ctxscore.cli.explain_text import render, to_json
 from otel_ctxscore.cli.files import CONFIG, READ, tell
-from otel_ctxscore.core.model import Trace
+from otel_ctxscore.core.spans import Trace
 from otel_ctxscore.io.file import InputError, Report
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from otel_ctxscore.core.conventions import Considered, Extraction, SpanRead
 from otel_ctxscore.core.conventions.tree import Tree, tree_of
-from otel_ctxscore.core.model import Context, Provenance, RagRun, Retrieval, Span, Trace
+from otel_ctxscore.core.model import Context, Provenance, RagRun, Retrieval
+from otel_ctxscore.core.spans import Span, Trace
 
 MAX_SPANS = 200
 """Spans of a trace that the tree shows; those that nothing was read in are left out first."""

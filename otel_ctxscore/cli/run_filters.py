@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from otel_ctxscore.core.model import Reason, TraceOutcome
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 
 _OPTIONS = (
     click.option("--service", help="Of this service."),

@@ -19,9 +19,10 @@ from rich.table import Table
 from otel_ctxscore import batch, parts
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.files import CONFIG, FILES, READ, tell
-from otel_ctxscore.config.model import CascadeJudge, LlmJudge, SampledJudge
+from otel_ctxscore.config.judges import CascadeJudge, LlmJudge, SampledJudge
 from otel_ctxscore.core.lines import Line
-from otel_ctxscore.core.model import Evaluation, RagRun, Score, Trace
+from otel_ctxscore.core.model import Evaluation, RagRun, Score
+from otel_ctxscore.core.spans import Trace
 from otel_ctxscore.evaluation import with_relatives
 from otel_ctxscore.io.file import InputError, Report
 from otel_ctxscore.judging import Judging

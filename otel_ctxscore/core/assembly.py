@@ -13,8 +13,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from otel_ctxscore.core.model import Closed, Delivery, KeptLog, KeptSpan
+from otel_ctxscore.core.outcomes import Closed
 from otel_ctxscore.core.receipts import Receipt
+from otel_ctxscore.core.spans import Delivery, KeptLog, KeptSpan
 
 SPAN_OVERHEAD = 300
 """Bytes that a kept span takes beside its own: objects and table entries, measured on CPython 3.11."""

@@ -11,7 +11,9 @@ from typing import Literal
 
 from otel_ctxscore.core.conventions import Considered
 from otel_ctxscore.core.lines import Line
-from otel_ctxscore.core.model import UNKNOWN_SERVICE, Closed, Evaluation, Reason, TraceOutcome
+from otel_ctxscore.core.model import Evaluation
+from otel_ctxscore.core.outcomes import Closed, Reason, TraceOutcome
+from otel_ctxscore.core.spans import UNKNOWN_SERVICE
 
 Sort = Literal["worst", "newest"]
 MAX_LIMIT = 200

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import math
 
-from otel_ctxscore.core.model import (
-    Context,
-    Evaluation,
-    JudgedBy,
-    Judgement,
-    RagRun,
-    Reason,
-    Retrieval,
-    Score,
-    TraceOutcome,
-    Verdict,
-)
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, Judgement, RagRun, Retrieval, Score, Verdict
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 
 Line = dict[str, object]
 """JSON values only; no NaN, no infinity."""

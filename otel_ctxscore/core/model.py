@@ -1,75 +1,21 @@
-"""The values that flow: spans and traces as they come in, runs and scores as they leave.
+"""Runs, judgements, scores and evaluations: what is read out of a trace and what leaves.
 
-Everything here is a frozen standard-library dataclass. Ids of spans and traces are bytes below extraction and
-lower-case hex above it (`RagRun` and later), as every output writes them.
+Everything here is a frozen standard-library dataclass. Ids are lower-case hex, as every output writes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Literal, Union, cast
+from typing import Literal, cast
 
-from otel_ctxscore.core.receipts import Receipt
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome, first_reason
+from otel_ctxscore.core.spans import UNKNOWN_SERVICE, Attributes
 
-Value = Union[None, bool, int, float, str, bytes, list["Value"], dict[str, "Value"]]
-"""An attribute value as OTLP has them: scalars, arrays and maps, nested at will."""
-
-Attributes = Mapping[str, Value]
-
-
-class TraceOutcome(StrEnum):
-    """What became of a trace. Each trace that reaches the assembler has exactly one."""
-
-    SCORED = "scored"
-    PARTLY_SCORED = "partly_scored"
-    UNSCORED = "unscored"
-    NOT_SAMPLED = "not_sampled"
-    NOT_RAG = "not_rag"
-    OWN_EVALUATION = "own_evaluation"
-    SCREENED = "screened"
-    OVER_BUDGET = "over_budget"
-    REDELIVERED = "redelivered"
-
-
-class Reason(StrEnum):
-    """Why there is no score. In the order of precedence: of several reasons the first one is a trace's reason."""
-
-    NO_CONTEXTS = "no_contexts"
-    NO_CONTENT = "no_content"
-    NO_QUERY = "no_query"
-    NO_RESPONSE = "no_response"
-    DOCUMENTS_WITHOUT_TEXT = "documents_without_text"
-    DOCUMENTS_INCOMPLETE = "documents_incomplete"
-    REDACTED = "redacted"
-    UNRANKED = "unranked"
-    EXTRACTOR_ERROR = "extractor_error"
-    JUDGE_INCOMPLETE = "judge_incomplete"
-    JUDGE_TRUNCATED = "judge_truncated"
-    JUDGE_UNREADABLE = "judge_unreadable"
-    JUDGE_REFUSED = "judge_refused"
-    JUDGE_REJECTED = "judge_rejected"
-    JUDGE_UNAVAILABLE = "judge_unavailable"
-    INTERNAL_ERROR = "internal_error"
-
-
-UNKNOWN_SERVICE = "unknown_service"
 YES = 0.5
 """A probability of at least this is a yes."""
-
-REASON_ORDER = {reason: place for place, reason in enumerate(Reason)}
-
-
-class Closed(StrEnum):
-    """Why the assembler closed a trace."""
-
-    ROOT_SEEN = "root_seen"
-    IDLE = "idle"
-    MAX_AGE = "max_age"
-    EVICTED = "evicted"
-    DRAINED = "drained"
 
 
 class Kind(StrEnum):
@@ -80,161 +26,6 @@ class Kind(StrEnum):
     TOOL = "tool"
     VECTOR_DB = "vector_db"
     PROMPT = "prompt"
-
-
-# ---- what comes in ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Resource:
-    """What emitted the spans. Shared by all spans of one ResourceSpans."""
-
-    attributes: Attributes = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The instrumentation scope. Shared by all spans of one ScopeSpans."""
-
-    name: str = ""
-    version: str = ""
-    attributes: Attributes = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A span event."""
-
-    name: str
-    attributes: Attributes = field(default_factory=dict)
-    time_ns: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A span link."""
-
-    trace_id: bytes
-    span_id: bytes
-    attributes: Attributes = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A decoded span. Ids are 16 and 8 bytes; `parent_span_id` is empty for a root. Times are Unix nanoseconds
-    as the sender wrote them: they may be 0, or disagree between hosts."""
-
-    trace_id: bytes
-    span_id: bytes
-    parent_span_id: bytes = b""
-    name: str = ""
-    kind: int = 0
-    start_ns: int = 0
-    end_ns: int = 0
-    attributes: Attributes = field(default_factory=dict)
-    events: tuple[Event, ...] = ()
-    links: tuple[Link, ...] = ()
-    status_code: int = 0
-    status_message: str = ""
-    resource: Resource = Resource()
-    scope: Scope = Scope()
-    dropped_attributes_count: int = 0
-    dropped_events_count: int = 0
-    trace_state: str = ""
-    flags: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class LogRecord:
-    """A decoded log record that bears the ids of a span. `event_name` falls back to the attribute `event.name`."""
-
-    trace_id: bytes
-    span_id: bytes
-    event_name: str = ""
-    body: Value = None
-    attributes: Attributes = field(default_factory=dict)
-    time_ns: int = 0
-    resource: Resource = Resource()
-    scope: Scope = Scope()
-    dropped_attributes_count: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class KeptSpan:
-    """A span that sampling kept, as the bytes it came in: it becomes a `Span` when its trace is due.
-
-    `parent_span_id` is empty for a root; a span that names itself as its parent is one. `origin` is the shared
-    resource and scope, opaque outside the codec.
-    """
-
-    trace_id: bytes
-    span_id: bytes
-    parent_span_id: bytes
-    raw: bytes
-    origin: Origin
-
-
-@dataclass(frozen=True, slots=True)
-class KeptLog:
-    """A log record that bears the ids of a span, as the bytes it came in."""
-
-    trace_id: bytes
-    span_id: bytes
-    raw: bytes
-    origin: Origin
-
-
-class Origin:
-    """Resource and scope of kept spans, shared by reference and decoded when first read.
-
-    `json` tells the encoding of the raw bytes. `decode` turns them into values; the codec gives it.
-    """
-
-    __slots__ = ("_decode", "_decoded", "json")
-
-    def __init__(self, decode: Callable[[], tuple[Resource, Scope]], *, json: bool) -> None:
-        self._decode = decode
-        self._decoded: tuple[Resource, Scope] | None = None
-        self.json = json
-
-    @property
-    def decoded(self) -> tuple[Resource, Scope]:
-        if self._decoded is None:
-            self._decoded = self._decode()
-        return self._decoded
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """What one Kafka record, OTLP request or piece of a file held, after sampling by trace id.
-
-    `redelivered`: the source handed this out before, so that what comes of it may be a repeat. `source` is the
-    label of the source's metrics.
-    """
-
-    spans: Sequence[KeptSpan]
-    receipt: Receipt
-    logs: Sequence[KeptLog] = ()
-    redelivered: bool = False
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """A closed trace. Spans are in the order of arrival, never sorted by the senders' clocks.
-
-    `redelivered`: a source read part of it before (a restart); its evaluation may be a repeat.
-    """
-
-    trace_id: bytes
-    spans: tuple[Span, ...]
-    logs: tuple[LogRecord, ...] = ()
-    closed: Closed = Closed.DRAINED
-    receipts: tuple[Receipt, ...] = ()
-    redelivered: bool = False
-
-
-# ---- what is judged ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,11 +158,6 @@ class RagRun:
         return None if usable else first_reason(reasons) or self.incomplete_reason or Reason.NO_CONTEXTS
 
 
-def first_reason(reasons: Iterable[Reason]) -> Reason | None:
-    """Of several reasons the one that stands first in the table, None where there is none."""
-    return min(reasons, key=REASON_ORDER.__getitem__, default=None)
-
-
 def _context(given: object) -> Context:
     context = Context(given) if isinstance(given, str) else given
     if not isinstance(context, Context) or not isinstance(cast("object", context.text), str):
@@ -393,6 +179,8 @@ def _refuse_one_text(name: str, given: object) -> None:
 
 
 Level = Literal["high", "medium", "low", "none"]
+
+
 LEVELS: tuple[Level, ...] = ("high", "medium", "low", "none")
 
 
@@ -473,9 +261,6 @@ class Judgement:
         if self.missing is not None:
             _refuse_one_text("missing", self.missing)
             object.__setattr__(self, "missing", tuple(self.missing))
-
-
-# ---- what leaves ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from otel_ctxscore.core.assembly import Assembled
 from otel_ctxscore.core.codec import open_log, open_span
-from otel_ctxscore.core.model import Closed, Trace
+from otel_ctxscore.core.outcomes import Closed
+from otel_ctxscore.core.spans import Trace
 
 
 def open_trace(assembled: Assembled) -> Trace:

@@ -14,7 +14,8 @@ from typing import Literal
 
 from xxhash import xxh3_64_intdigest
 
-from otel_ctxscore.core.model import Attributes, RagRun, Value
+from otel_ctxscore.core.model import RagRun
+from otel_ctxscore.core.spans import Attributes, Value
 
 _SPACE = 2**64
 _THRESHOLD_DIGITS = 14  # `th` has up to 14 hex digits: 56 bits

@@ -13,8 +13,9 @@ import msgspec
 from otel_ctxscore.core.codec import Encoding, Malformed, sniff, take_any, unframed
 from otel_ctxscore.core.codec.jaeger import request_of_trace, requests_of_export
 from otel_ctxscore.core.codec.json_repair import Decoder, keys_of
-from otel_ctxscore.core.model import Context, Delivery, RagRun, Retrieval
+from otel_ctxscore.core.model import Context, RagRun, Retrieval
 from otel_ctxscore.core.receipts import Receipt
+from otel_ctxscore.core.spans import Delivery
 from otel_ctxscore.io.file_stream import BROKEN_STREAM, HEAD, Piece, opened, pieces, whole
 
 _OTLP_KEYS = frozenset({"resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "batches"})

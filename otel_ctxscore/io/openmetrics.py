@@ -13,17 +13,9 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, TextIO
 
-from otel_ctxscore.core.model import (
-    UNKNOWN_SERVICE,
-    Context,
-    Evaluation,
-    JudgedBy,
-    RagRun,
-    Reason,
-    Retrieval,
-    Score,
-    TraceOutcome,
-)
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, RagRun, Retrieval, Score
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
+from otel_ctxscore.core.spans import UNKNOWN_SERVICE
 from otel_ctxscore.evaluation import trace_outcome
 from otel_ctxscore.monitoring.sums import EstimatorSums
 from otel_ctxscore.telemetry import Metrics

@@ -12,7 +12,8 @@ from opentelemetry.sdk._logs.export import LogRecordExporter
 from opentelemetry.sdk.trace.export import SpanExporter
 
 from otel_ctxscore.config import secret
-from otel_ctxscore.config.model import ClientTls, OtlpSink
+from otel_ctxscore.config.outlets import OtlpSink
+from otel_ctxscore.config.section import ClientTls
 from otel_ctxscore.core.errors import ConfigError
 
 _log = logging.getLogger(__name__)

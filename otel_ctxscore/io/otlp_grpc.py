@@ -11,7 +11,7 @@ import grpc
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc import aio
 
-from otel_ctxscore.config.model import Tls
+from otel_ctxscore.config.section import Tls
 from otel_ctxscore.core.codec import Malformed, Taken
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge
 from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response, split_address

@@ -9,7 +9,7 @@ import msgspec
 from aiohttp import web
 from google.rpc import code_pb2, status_pb2
 
-from otel_ctxscore.config.model import Tls
+from otel_ctxscore.config.section import Tls
 from otel_ctxscore.core.codec import Encoding, Malformed, Taken
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge, UnknownEncoding
 from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response, split_address

@@ -13,10 +13,10 @@ from typing import Literal
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from otel_ctxscore.config.model import Tls
+from otel_ctxscore.config.section import Tls
 from otel_ctxscore.core.codec import Encoding, Malformed, Taken, take_logs, take_traces
-from otel_ctxscore.core.model import Delivery
 from otel_ctxscore.core.receipts import Receipt
+from otel_ctxscore.core.spans import Delivery
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge, UnknownEncoding, inflate
 from otel_ctxscore.ports import ConfigError, Full, IntakeCounts, Line
 

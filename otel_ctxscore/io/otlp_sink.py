@@ -10,7 +10,7 @@ from typing import Any, Literal
 from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk.trace import ReadableSpan
 
-from otel_ctxscore.config import model as cfg
+from otel_ctxscore.config import outlets as cfg
 from otel_ctxscore.core.model import Evaluation
 from otel_ctxscore.io import otlp_exporters
 from otel_ctxscore.io.batcher import Batcher

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, Reason, Retrieval, Score, Verdict
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, Retrieval, Score, Verdict
+from otel_ctxscore.core.outcomes import Reason
 
 Attribute = str | bool | int | float
 Attributes = dict[str, Attribute]

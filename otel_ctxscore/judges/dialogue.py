@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from otel_ctxscore.completion import Answer, Question
-from otel_ctxscore.core.model import Reason
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.judges.endpoint import Endpoint
 from otel_ctxscore.judges.prices import Price
 from otel_ctxscore.judges.reply import Wrong

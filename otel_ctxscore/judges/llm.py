@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from otel_ctxscore.completion import Completion, CompletionError, Fault, Question
-from otel_ctxscore.core.model import JudgedBy, Judgement, RagRun, Reason, Verdict
+from otel_ctxscore.core.model import JudgedBy, Judgement, RagRun, Verdict
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.judges import prompt, reply
 from otel_ctxscore.judges.cache import VerdictCache, cache_key, known
 from otel_ctxscore.judges.dialogue import Dialogue, ReplyError

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from otel_ctxscore.core.json_in_text import answers
-from otel_ctxscore.core.model import Level, Reason, Verdict
+from otel_ctxscore.core.model import Level, Verdict
+from otel_ctxscore.core.outcomes import Reason
 
 _KEYS = ("verdicts", "verdict", "useful", "relevance", "used", "missing")
 _YES = {"yes": True, "true": True, "no": False, "false": False}

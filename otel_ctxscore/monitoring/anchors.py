@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from otel_ctxscore.core.model import UNKNOWN_SERVICE, Evaluation, RagRun
+from otel_ctxscore.core.model import Evaluation, RagRun
+from otel_ctxscore.core.spans import UNKNOWN_SERVICE
 from otel_ctxscore.core.stats import kept_score
 from otel_ctxscore.core.stats.anchors import PASSES
 from otel_ctxscore.monitoring.labels import LabelledRun, parse

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from otel_ctxscore.core.model import LEVELS, UNKNOWN_SERVICE, Context, Judgement, RagRun, Retrieval
+from otel_ctxscore.core.model import LEVELS, Context, Judgement, RagRun, Retrieval
+from otel_ctxscore.core.spans import UNKNOWN_SERVICE
 from otel_ctxscore.core.stats import (
     JudgeRates,
     LabelledQuery,

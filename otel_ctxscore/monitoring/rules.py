@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 
 from otel_ctxscore.config import Config
-from otel_ctxscore.config import model as cfg
+from otel_ctxscore.config import judges as cfg
+from otel_ctxscore.config.intake import Sampling
+from otel_ctxscore.config.model import Pinned
 from otel_ctxscore.core.stats import NullHypothesis, Reference, weight_cap
 from otel_ctxscore.core.stats.reference import MIN_DAYS, MIN_TRACES
 
@@ -64,7 +66,7 @@ class Rules:
     def of(cls, config: Config) -> Rules:
         """The rules of a configuration."""
         alarm = config.alarm
-        pinned = Reference.pinned(alarm.reference.pinned) if isinstance(alarm.reference, cfg.Pinned) else None
+        pinned = Reference.pinned(alarm.reference.pinned) if isinstance(alarm.reference, Pinned) else None
         p_max, p_min = _probabilities(config.sampling, config.judge)
         return cls(pinned, alarm.margin, alarm.false_alarm / HOUR, p_max, p_min)
 
@@ -77,7 +79,7 @@ class Rules:
         return reference.null(margin=self.margin, cap=self.cap(thinning), horizon=self.horizon)
 
 
-def _probabilities(sampling: cfg.Sampling, judge: cfg.Judge) -> tuple[float, float]:
+def _probabilities(sampling: Sampling, judge: cfg.Judge) -> tuple[float, float]:
     """The largest and the smallest probability above 0 with which a run is judged."""
     rates = [rate for rate in (sampling.rate, *(rule.rate for rule in sampling.rules)) if rate > 0] or [1.0]
     high, low = _drawn(judge)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from otel_ctxscore.core.model import CheapScore, Evaluation, TraceOutcome
+from otel_ctxscore.core.model import CheapScore, Evaluation
+from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.core.stats import Stage, Sums, TraceTotals, WeightedScore
 from otel_ctxscore.telemetry.metrics import ratio
 

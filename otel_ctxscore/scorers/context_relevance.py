@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, fields, replace
 from typing import ClassVar, Literal
 
-from otel_ctxscore.core.model import Context, JudgedBy, Judgement, RagRun, Reason, Score, first_reason
+from otel_ctxscore.core.model import Context, JudgedBy, Judgement, RagRun, Score
+from otel_ctxscore.core.outcomes import Reason, first_reason
 from otel_ctxscore.core.version import evaluator_version
 from otel_ctxscore.scorers import explanation, numbers
 from otel_ctxscore.scorers.grounds import cut_list, incomplete, no_response

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from otel_ctxscore.core.model import Judgement, RagRun, Reason
+from otel_ctxscore.core.model import Judgement, RagRun
+from otel_ctxscore.core.outcomes import Reason
 
 PER_CONTEXT = ("useful", "relevance", "used")
 

@@ -7,17 +7,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar, Literal
 
-from otel_ctxscore.core.model import (
-    Context,
-    JudgedBy,
-    Judgement,
-    RagRun,
-    Reason,
-    Retrieval,
-    Score,
-    Verdict,
-    first_reason,
-)
+from otel_ctxscore.core.model import Context, JudgedBy, Judgement, RagRun, Retrieval, Score, Verdict
+from otel_ctxscore.core.outcomes import Reason, first_reason
 from otel_ctxscore.core.version import evaluator_version
 from otel_ctxscore.scorers import explanation
 from otel_ctxscore.scorers.grounds import cut_list, incomplete

@@ -17,7 +17,8 @@ from typing import Any
 import yaml
 
 from otel_ctxscore.core.errors import ConfigError
-from otel_ctxscore.core.model import JudgedBy, RagRun, Reason, Score, first_reason
+from otel_ctxscore.core.model import JudgedBy, RagRun, Score
+from otel_ctxscore.core.outcomes import Reason, first_reason
 from otel_ctxscore.core.version import evaluator_version
 from otel_ctxscore.scorers import explanation, numbers
 from otel_ctxscore.scorers.grounds import cut_list, no_response

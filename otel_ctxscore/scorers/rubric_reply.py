@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from otel_ctxscore.core.json_in_text import answers
-from otel_ctxscore.core.model import Reason
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.ports import JudgeError
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)", re.ASCII)

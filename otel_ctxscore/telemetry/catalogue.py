@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from otel_ctxscore.core.model import Closed, Reason, TraceOutcome
+from otel_ctxscore.core.outcomes import Closed, Reason, TraceOutcome
 
 PREFIX = "ctxscore_"
 EDGES = tuple(tenth / 10 for tenth in range(11))

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from prometheus_client.samples import Sample
 
 from otel_ctxscore.config.model import Target
-from otel_ctxscore.core.model import Closed, Evaluation, JudgedBy, RagRun, Reason, Score, TraceOutcome
+from otel_ctxscore.core.model import Evaluation, JudgedBy, RagRun, Score
+from otel_ctxscore.core.outcomes import Closed, Reason, TraceOutcome
 from otel_ctxscore.telemetry import catalogue as c
 from otel_ctxscore.telemetry.families import Families, Rows
 from otel_ctxscore.telemetry.labels import OTHER, Cap, exemplar

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from otel_ctxscore.core.model import Evaluation, JudgedBy, Judgement, RagRun, Reason
+from otel_ctxscore.core.model import Evaluation, JudgedBy, Judgement, RagRun
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.ports import JudgeError
 
 ALL_FIELDS = frozenset({"useful", "relevance", "used", "missing"})

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from otel_ctxscore.config.model import Admin, AdminAuth
+from otel_ctxscore.config.outlets import Admin, AdminAuth
 from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.web.errors import Answerer, error

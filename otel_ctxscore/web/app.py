@@ -8,7 +8,8 @@ from importlib.resources import files
 
 from aiohttp import web
 
-from otel_ctxscore.config.model import Admin, Tls
+from otel_ctxscore.config.outlets import Admin
+from otel_ctxscore.config.section import Tls
 from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.telemetry import Metrics

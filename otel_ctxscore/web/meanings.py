@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from otel_ctxscore.core.model import Reason, TraceOutcome
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 
 OUTCOMES = {
     TraceOutcome.SCORED: "Every scorer that is on gave a value.",

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from otel_ctxscore.config.values import seconds
 from otel_ctxscore.core.history import MAX_LIMIT, RunQuery
-from otel_ctxscore.core.model import Reason, TraceOutcome
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 
 E = TypeVar("E", bound=StrEnum)
 RUN_PARAMETERS = (

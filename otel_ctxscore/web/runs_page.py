@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from otel_ctxscore.core.history import RunPage, RunQuery
-from otel_ctxscore.core.model import Reason, TraceOutcome
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.web.arithmetic import lines
 from otel_ctxscore.web.history_api import page_of
 from otel_ctxscore.web.meanings import meaning

@@ -21,13 +21,14 @@ from statistics import quantiles
 from aiokafka import AIOKafkaConsumer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from otel_ctxscore.config.model import KafkaSource as Settings
+from otel_ctxscore.config.intake import KafkaSource as Settings
 from otel_ctxscore.core.assembly import Limits, TraceAssembler
 from otel_ctxscore.core.codec import fuller, take_traces
 from otel_ctxscore.core.conventions import Extraction, extract
-from otel_ctxscore.core.model import Delivery, Evaluation, RagRun, Trace
+from otel_ctxscore.core.model import Evaluation, RagRun
 from otel_ctxscore.core.receipts import Receipt
 from otel_ctxscore.core.sampling import Sampler
+from otel_ctxscore.core.spans import Delivery, Trace
 from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.io.kafka.source import KafkaSource
 from otel_ctxscore.pipeline import Pipeline

@@ -18,9 +18,10 @@ from statistics import median
 
 from aiohttp.test_utils import TestClient, TestServer
 
-from otel_ctxscore.config.model import Admin
+from otel_ctxscore.config.outlets import Admin
 from otel_ctxscore.core.history import Finished
-from otel_ctxscore.core.model import Context, Evaluation, Judgement, RagRun, Reason, Retrieval, TraceOutcome, Verdict
+from otel_ctxscore.core.model import Context, Evaluation, Judgement, RagRun, Retrieval, Verdict
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.io.state import Database, History
 from otel_ctxscore.scorers.context_precision import ContextPrecision

@@ -6,7 +6,7 @@ import json
 
 from otel_ctxscore.cli.explain_text import MAX_SPANS, render, to_json
 from otel_ctxscore.core.conventions import extract
-from otel_ctxscore.core.model import Span, Trace
+from otel_ctxscore.core.spans import Span, Trace
 from tests.core.conventions.building import ANSWER, KETTLE, QUERY, RETURNS, TRACE_ID, Built, listed, typed
 
 

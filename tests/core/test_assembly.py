@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from otel_ctxscore.core.assembly import Added, Assembled, Limits, TraceAssembler
-from otel_ctxscore.core.model import Closed, Delivery, KeptLog, KeptSpan, Origin, Resource, Scope
+from otel_ctxscore.core.outcomes import Closed
 from otel_ctxscore.core.receipts import Outcome, Receipt
+from otel_ctxscore.core.spans import Delivery, KeptLog, KeptSpan, Origin, Resource, Scope
 
 ORIGIN = Origin(lambda: (Resource(), Scope()), json=False)
 LIMITS = Limits(quiet_period=10, idle=120, max_age=600, late_window=300, max_traces=1000, max_size=1 << 20)

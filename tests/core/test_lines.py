@@ -6,19 +6,8 @@ from dataclasses import replace
 import pytest
 
 from otel_ctxscore.core.lines import refused_line, to_jsonl
-from otel_ctxscore.core.model import (
-    Context,
-    Evaluation,
-    JudgedBy,
-    Judgement,
-    Kind,
-    RagRun,
-    Reason,
-    Retrieval,
-    Score,
-    TraceOutcome,
-    Verdict,
-)
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, Judgement, Kind, RagRun, Retrieval, Score, Verdict
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 
 SECRET = "secret"
 RUN = RagRun(

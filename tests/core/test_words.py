@@ -1,6 +1,6 @@
 """The words of the two closed tables, in the order of precedence."""
 
-from otel_ctxscore.core.model import Reason, TraceOutcome
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 
 OUTCOMES = """
 scored partly_scored unscored not_sampled not_rag own_evaluation screened over_budget redelivered

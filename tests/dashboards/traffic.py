@@ -5,17 +5,8 @@ from __future__ import annotations
 import random
 
 from otel_ctxscore.config.model import Target
-from otel_ctxscore.core.model import (
-    Closed,
-    Context,
-    Evaluation,
-    JudgedBy,
-    RagRun,
-    Reason,
-    Retrieval,
-    Score,
-    TraceOutcome,
-)
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, RagRun, Retrieval, Score
+from otel_ctxscore.core.outcomes import Closed, Reason, TraceOutcome
 from otel_ctxscore.core.stats import Baseline, Stage, Sums, TraceTotals, WeightedScore
 from otel_ctxscore.core.stats.drift import POINTS
 from otel_ctxscore.core.stats.quantiles import chi_square

@@ -16,7 +16,7 @@ with atheris.instrument_imports(include=["otel_ctxscore"]):
     from otel_ctxscore.cli.explain_text import render, to_json
     from otel_ctxscore.core import codec
     from otel_ctxscore.core.conventions import Options, extract
-    from otel_ctxscore.core.model import LogRecord, Span, Trace
+    from otel_ctxscore.core.spans import LogRecord, Span, Trace
 
 OPTIONS = Options(prompt_separator="\n\n", min_document_score=0.1, max_contexts=5)
 TRACE = b"\x01" * 16

@@ -6,18 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from otel_ctxscore.core.model import (
-    Context,
-    Evaluation,
-    JudgedBy,
-    Judgement,
-    RagRun,
-    Reason,
-    Retrieval,
-    Score,
-    TraceOutcome,
-    Verdict,
-)
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, Judgement, RagRun, Retrieval, Score, Verdict
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 
 TRACE, ANCHOR, FIRST, SECOND = (
     "5b8efff798038103d269b633813fc60c",

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from otel_ctxscore.core.codec import open_span
-from otel_ctxscore.core.model import Delivery, Span
+from otel_ctxscore.core.spans import Delivery, Span
 from otel_ctxscore.ports import Full
 
 

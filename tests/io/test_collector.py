@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from otel_ctxscore.config.model import OtlpSink as Section
+from otel_ctxscore.config.outlets import OtlpSink as Section
 from otel_ctxscore.io.otlp_sink import OtlpSink
 from tests.io.evaluations import ANCHOR, FIRST, SECOND, TRACE, evaluation
 from tests.services.otelcol import Collector

@@ -16,7 +16,8 @@ import pytest
 import zstandard
 
 from otel_ctxscore.core.codec import open_log, open_span, sniff
-from otel_ctxscore.core.model import Context, Delivery, RagRun, Span
+from otel_ctxscore.core.model import Context, RagRun
+from otel_ctxscore.core.spans import Delivery, Span
 from otel_ctxscore.io.file import InputError, Report, read
 from tests.io.requests import SPAN_ID, TRACE_ID, logs, traces
 

@@ -15,18 +15,8 @@ from hypothesis import strategies as st
 
 from otel_ctxscore.core.history import Finished, RunQuery
 from otel_ctxscore.core.lines import to_jsonl
-from otel_ctxscore.core.model import (
-    Closed,
-    Context,
-    Evaluation,
-    Judgement,
-    Provenance,
-    RagRun,
-    Reason,
-    Retrieval,
-    TraceOutcome,
-    Verdict,
-)
+from otel_ctxscore.core.model import Context, Evaluation, Judgement, Provenance, RagRun, Retrieval, Verdict
+from otel_ctxscore.core.outcomes import Closed, Reason, TraceOutcome
 from otel_ctxscore.core.records import hashed
 from otel_ctxscore.io.results import evaluation_id
 from otel_ctxscore.io.state import Database, History, StoredVerdicts

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from otel_ctxscore.completion import CompletionError, Question
-from otel_ctxscore.core.model import Context, Judgement, RagRun, Reason, Retrieval
+from otel_ctxscore.core.model import Context, Judgement, RagRun, Retrieval
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.io.litellm import LiteLLMCompletion
 from otel_ctxscore.litellm_judge import LiteLLMJudge
 from otel_ctxscore.ports import ConfigError, JudgeError

@@ -19,7 +19,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from otel_ctxscore.config.model import Tls
+from otel_ctxscore.config.section import Tls
 from otel_ctxscore.io.otlp_grpc import OtlpGrpc
 from otel_ctxscore.io.otlp_http import OtlpHttp
 from otel_ctxscore.ports import ConfigError, Full

@@ -14,8 +14,8 @@ import grpc
 import pytest
 from pydantic import SecretStr
 
-from otel_ctxscore.config.model import ClientTls
-from otel_ctxscore.config.model import OtlpSink as Section
+from otel_ctxscore.config.outlets import OtlpSink as Section
+from otel_ctxscore.config.section import ClientTls
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.io.otlp_exporters import from_environment, signal_url
 from otel_ctxscore.io.otlp_sink import OtlpSink

@@ -17,20 +17,9 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 
 from otel_ctxscore.core.codec.evaluations import is_evaluation, is_evaluation_log
-from otel_ctxscore.core.model import (
-    Context,
-    Evaluation,
-    JudgedBy,
-    Judgement,
-    LogRecord,
-    RagRun,
-    Reason,
-    Retrieval,
-    Scope,
-    Span,
-    TraceOutcome,
-    Verdict,
-)
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, Judgement, RagRun, Retrieval, Verdict
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
+from otel_ctxscore.core.spans import LogRecord, Scope, Span
 from otel_ctxscore.io.log_events import evaluation_events
 from otel_ctxscore.io.results import MAX_TEXT, MAX_VERDICTS, evaluation_id
 from otel_ctxscore.io.spans import SCHEMA_URL, evaluation_spans

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from otel_ctxscore.completion import Answer
-from otel_ctxscore.core.model import Context, RagRun, Reason, Retrieval
+from otel_ctxscore.core.model import Context, RagRun, Retrieval
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.judges.llm import LLMJudge
 from otel_ctxscore.ports import JudgeError
 from otel_ctxscore.testing import Call, verdicts

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from otel_ctxscore.completion import Answer, CompletionError, Fault
-from otel_ctxscore.core.model import Context, JudgedBy, Judgement, RagRun, Reason, Retrieval
+from otel_ctxscore.core.model import Context, JudgedBy, Judgement, RagRun, Retrieval
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.judges.cache import MemoryCache
 from otel_ctxscore.judges.llm import LLMJudge, Options, answered
 from otel_ctxscore.judges.prices import Price

@@ -7,7 +7,8 @@ from typing import Literal
 import pytest
 
 from otel_ctxscore.completion import Answer, CompletionError
-from otel_ctxscore.core.model import JudgedBy, Judgement, Reason, Verdict
+from otel_ctxscore.core.model import JudgedBy, Judgement, Verdict
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.judges.llm import LLMJudge, Options
 from otel_ctxscore.ports import ConfigError, JudgeError
 from otel_ctxscore.testing import Call, ScriptedJudge

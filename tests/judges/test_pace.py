@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from otel_ctxscore.completion import CompletionError, Fault
-from otel_ctxscore.core.model import Judgement, Reason
+from otel_ctxscore.core.model import Judgement
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.judges.llm import LLMJudge, Options
 from otel_ctxscore.ports import JudgeError
 from tests.judges.completions import Script, ScriptedCompletion, agreeing, down, in_order, run_of, said

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_ctxscore.core.model import Reason, Verdict
+from otel_ctxscore.core.model import Verdict
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.judges.reply import Reading, Wrong, one_object, read
 from otel_ctxscore.testing import verdicts
 

@@ -8,16 +8,8 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from otel_ctxscore.core.model import (
-    Context,
-    Evaluation,
-    JudgedBy,
-    RagRun,
-    Retrieval,
-    Score,
-    Screening,
-    TraceOutcome,
-)
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, RagRun, Retrieval, Score, Screening
+from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.telemetry import Metrics
 
 HOUR = 3600.0

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from otel_ctxscore.core.model import Evaluation, Judgement, RagRun, Reason, Verdict
+from otel_ctxscore.core.model import Evaluation, Judgement, RagRun, Verdict
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.core.stats import Reference
 from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.monitoring import anchors, labels

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_ctxscore.core.model import CheapScore, Evaluation, Screening, TraceOutcome
+from otel_ctxscore.core.model import CheapScore, Evaluation, Screening
+from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.monitoring.series import Series, by_series, counted
 from otel_ctxscore.monitoring.sums import EstimatorSums
 from otel_ctxscore.telemetry import Metrics

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from otel_ctxscore.core.model import Judgement, RagRun, Reason, Retrieval, Score, Verdict
+from otel_ctxscore.core.model import Judgement, RagRun, Retrieval, Score, Verdict
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.ports import HasCheapScores
 from otel_ctxscore.scorers.context_precision import ContextPrecision, average_precision
 from otel_ctxscore.scorers.expectation import HEAD, expected_average_precision

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_ctxscore.core.model import JudgedBy, Judgement, RagRun, Reason, Verdict
+from otel_ctxscore.core.model import JudgedBy, Judgement, RagRun, Verdict
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.ports import HasCheapScores
 from otel_ctxscore.scorers.context_relevance import WEIGHTS, ContextRelevance, Penalties
 from tests.scorers.rag import judged_runs, judgement, listed, run_of

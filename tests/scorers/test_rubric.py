@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_ctxscore.core.errors import ConfigError
-from otel_ctxscore.core.model import JudgedBy, RagRun, Reason
+from otel_ctxscore.core.model import JudgedBy, RagRun
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.ports import AskingScorer, JudgeError
 from otel_ctxscore.scorers.rubric import BUILT_IN, Rubric
 from otel_ctxscore.scorers.rubric_reply import read_reply

@@ -17,17 +17,8 @@ from prometheus_client.parser import text_string_to_metric_families as classic_f
 from prometheus_client.samples import Sample
 
 from otel_ctxscore.config.model import Target
-from otel_ctxscore.core.model import (
-    Closed,
-    Context,
-    Evaluation,
-    JudgedBy,
-    RagRun,
-    Reason,
-    Retrieval,
-    Score,
-    TraceOutcome,
-)
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, RagRun, Retrieval, Score
+from otel_ctxscore.core.outcomes import Closed, Reason, TraceOutcome
 from otel_ctxscore.telemetry import Evaluator, Metrics
 from otel_ctxscore.telemetry import catalogue as c
 from otel_ctxscore.telemetry.labels import MAX_EXEMPLAR, MAX_LENGTH, exemplar

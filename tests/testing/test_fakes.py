@@ -1,6 +1,7 @@
 import pytest
 
-from otel_ctxscore.core.model import Context, Evaluation, Judgement, RagRun, Reason, Retrieval, TraceOutcome, Verdict
+from otel_ctxscore.core.model import Context, Evaluation, Judgement, RagRun, Retrieval, Verdict
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.ports import Judge, JudgeError, Sink
 from otel_ctxscore.testing import MemorySink, ScriptedJudge
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp.test_utils import TestClient, TestServer
 
-from otel_ctxscore.config.model import Admin
+from otel_ctxscore.config.outlets import Admin
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.history import DocumentUse, RunPage, RunQuery
 from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Series

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import encode_basic_auth
 
-from otel_ctxscore.config.model import Admin, AdminAuth
+from otel_ctxscore.config.outlets import Admin, AdminAuth
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.web import access
 from tests.web.fakes import client

@@ -10,9 +10,10 @@ import aiohttp
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from otel_ctxscore.config.model import Admin, Tls
+from otel_ctxscore.config.outlets import Admin
+from otel_ctxscore.config.section import Tls
 from otel_ctxscore.core.errors import ConfigError
-from otel_ctxscore.core.model import TraceOutcome
+from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web import AdminServer
 from tests.services.certificates import Certificates

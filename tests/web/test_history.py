@@ -16,16 +16,8 @@ from aiohttp.test_utils import TestClient
 
 from otel_ctxscore.core.conventions import Considered
 from otel_ctxscore.core.history import Finished
-from otel_ctxscore.core.model import (
-    Context,
-    Judgement,
-    Provenance,
-    RagRun,
-    Reason,
-    Retrieval,
-    TraceOutcome,
-    Verdict,
-)
+from otel_ctxscore.core.model import Context, Judgement, Provenance, RagRun, Retrieval, Verdict
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.io.results import evaluation_id
 from otel_ctxscore.io.state import Database, History

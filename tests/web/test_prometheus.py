@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from otel_ctxscore.config.model import Admin
-from otel_ctxscore.core.model import JudgedBy, Reason
+from otel_ctxscore.config.outlets import Admin
+from otel_ctxscore.core.model import JudgedBy
+from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web import AdminServer
 from tests.io.evaluations import FIRST, TRACE, evaluation, score

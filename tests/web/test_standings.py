@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, RagRun, Reason, Retrieval, Score, TraceOutcome
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, RagRun, Retrieval, Score
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.monitoring import AlarmStatus
 from otel_ctxscore.web.standings import RECENT_RUNS, Standings
 

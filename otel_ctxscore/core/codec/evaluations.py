@@ -6,7 +6,7 @@ spans: an attribute with one of a few exact values.
 
 from __future__ import annotations
 
-from otel_ctxscore.core.model import LogRecord, Span
+from otel_ctxscore.core.spans import LogRecord, Span
 
 SCOPE_NAME = "otel-ctxscore"
 """The instrumentation scope of everything this project emits."""

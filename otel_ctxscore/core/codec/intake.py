@@ -19,7 +19,7 @@ from otel_ctxscore.core.codec.wire import (
     Wire,
     parent_of,
 )
-from otel_ctxscore.core.model import KeptLog, KeptSpan, Origin
+from otel_ctxscore.core.spans import KeptLog, KeptSpan, Origin
 
 WIRES: dict[Encoding, Wire] = {"proto": proto, "json": json}
 

@@ -16,7 +16,7 @@ from otel_ctxscore.core.codec import json_schema as schema
 from otel_ctxscore.core.codec.evaluations import MARKS
 from otel_ctxscore.core.codec.json_repair import Decoder, in_snake_case, keys_of, repaired
 from otel_ctxscore.core.codec.wire import SPAN_ID_SIZE, TRACE_ID_SIZE, Group, Malformed, deeper, parent_of, readable
-from otel_ctxscore.core.model import Event, Link, LogRecord, Origin, Resource, Scope, Span, Value
+from otel_ctxscore.core.spans import Event, Link, LogRecord, Origin, Resource, Scope, Span, Value
 
 HEAD = slice(44)
 _ID_PREFIX = b'{"traceId":"'  # how an exporter starts a span; the id follows, in hex

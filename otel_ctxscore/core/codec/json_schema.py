@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from otel_ctxscore.core.codec.wire import number_of
-from otel_ctxscore.core.model import Value
+from otel_ctxscore.core.spans import Value
 
 Number = int | float | str | None
 

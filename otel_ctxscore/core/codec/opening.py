@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from otel_ctxscore.core.codec import json, proto
 from otel_ctxscore.core.codec.wire import Wire
-from otel_ctxscore.core.model import KeptLog, KeptSpan, LogRecord, Origin, Span
+from otel_ctxscore.core.spans import KeptLog, KeptSpan, LogRecord, Origin, Span
 
 
 def open_span(kept: KeptSpan) -> Span:

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from otel_ctxscore.core.codec.evaluations import MARKS
 from otel_ctxscore.core.codec.schema import MESSAGES
 from otel_ctxscore.core.codec.wire import Group, Malformed, deeper, number_of, parent_of, readable
-from otel_ctxscore.core.model import Event, Link, LogRecord, Origin, Resource, Scope, Span, Value
+from otel_ctxscore.core.spans import Event, Link, LogRecord, Origin, Resource, Scope, Span, Value
 
 HEAD = slice(18)
 _ID_PREFIX = b"\n\x10"  # field 1, 16 bytes: how every known encoder starts a span

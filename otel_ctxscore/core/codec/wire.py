@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
-from otel_ctxscore.core.model import LogRecord, Origin, Span
+from otel_ctxscore.core.spans import LogRecord, Origin, Span
 
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -13,7 +13,9 @@ from otel_ctxscore.core.conventions.tree import Tree
 from otel_ctxscore.core.conventions.turns import Turn
 from otel_ctxscore.core.conventions.values import is_cut, is_redacted, whole
 from otel_ctxscore.core.conventions.vocabulary import Question, Reading, Role
-from otel_ctxscore.core.model import Kind, Reason, Span
+from otel_ctxscore.core.model import Kind
+from otel_ctxscore.core.outcomes import Reason
+from otel_ctxscore.core.spans import Span
 
 RANK = {
     kind: place for place, kind in enumerate((Kind.RERANKER, Kind.RETRIEVER, Kind.TOOL, Kind.VECTOR_DB, Kind.PROMPT))

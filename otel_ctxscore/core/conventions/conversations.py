@@ -9,7 +9,7 @@ from otel_ctxscore.core.conventions.questions import asked_in
 from otel_ctxscore.core.conventions.reading import Seen
 from otel_ctxscore.core.conventions.values import whole
 from otel_ctxscore.core.conventions.vocabulary import Question, Role
-from otel_ctxscore.core.model import Span
+from otel_ctxscore.core.spans import Span
 
 
 @dataclass(frozen=True, slots=True)

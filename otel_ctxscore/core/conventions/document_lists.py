@@ -10,7 +10,7 @@ from otel_ctxscore.core.conventions.flattened import Row, has_gap, rows
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.values import is_blank, text_of, whole
 from otel_ctxscore.core.conventions.wrappers import containers, is_part, unwrap
-from otel_ctxscore.core.model import Attributes, Value
+from otel_ctxscore.core.spans import Attributes, Value
 
 COLUMN_KEYS = {"ids": "id", "distances": "distance", "scores": "score", "metadatas": "metadata"}
 MAX_NESTING = 8

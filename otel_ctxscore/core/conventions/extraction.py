@@ -13,7 +13,9 @@ from otel_ctxscore.core.conventions.report import considered_in, hint_for, reads
 from otel_ctxscore.core.conventions.result import Extraction, Options, Plugin
 from otel_ctxscore.core.conventions.runs import Found, run_of, service_of
 from otel_ctxscore.core.conventions.turns import Turn, turns_in
-from otel_ctxscore.core.model import UNKNOWN_SERVICE, RagRun, Reason, Trace, TraceOutcome, first_reason
+from otel_ctxscore.core.model import RagRun
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome, first_reason
+from otel_ctxscore.core.spans import UNKNOWN_SERVICE, Trace
 
 DEFAULTS = Options()
 

@@ -17,7 +17,9 @@ from otel_ctxscore.core.conventions.tools import failed, retrieves, returned
 from otel_ctxscore.core.conventions.turns import Turn
 from otel_ctxscore.core.conventions.values import whole
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Reading, Role, Text
-from otel_ctxscore.core.model import Kind, Reason, Span
+from otel_ctxscore.core.model import Kind
+from otel_ctxscore.core.outcomes import Reason
+from otel_ctxscore.core.spans import Span
 
 OPEN = frozenset({Reason.NO_CONTENT, Reason.DOCUMENTS_WITHOUT_TEXT})
 """What an unusable list may be for another place to stand in: it was not empty as far as is known."""

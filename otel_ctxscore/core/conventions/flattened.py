@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from otel_ctxscore.core.model import Attributes, Value
+from otel_ctxscore.core.spans import Attributes, Value
 
 MAX_INDEX = 10_000
 """An index above this is no list position; it is not made room for."""

@@ -27,7 +27,7 @@ from otel_ctxscore.core.conventions.selectors import (
 )
 from otel_ctxscore.core.conventions.values import number_of, text_of
 from otel_ctxscore.core.conventions.vocabulary import Dialect, Question, Reading, Role, Sight, Text
-from otel_ctxscore.core.model import Attributes, Span, Trace
+from otel_ctxscore.core.spans import Attributes, Span, Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from otel_ctxscore.core.model import Value
+from otel_ctxscore.core.spans import Value
 
 MAX_LEVELS = 4
 """How many strings are opened one inside the other."""

@@ -15,7 +15,8 @@ from otel_ctxscore.core.conventions.tools import words_of
 from otel_ctxscore.core.conventions.turns import Turn, holds
 from otel_ctxscore.core.conventions.values import whole
 from otel_ctxscore.core.conventions.vocabulary import Question, Reading, Role
-from otel_ctxscore.core.model import Kind, Span
+from otel_ctxscore.core.model import Kind
+from otel_ctxscore.core.spans import Span
 
 INNER = frozenset({Role.RERANKER, Role.RETRIEVER, Role.TOOL, Role.GUARDRAIL, Role.EMBEDDING, Role.VECTOR_DB})
 """Roles of spans below which a model says nothing to the user."""

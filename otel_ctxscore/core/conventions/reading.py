@@ -12,7 +12,7 @@ from otel_ctxscore.core.conventions.signs import session_of
 from otel_ctxscore.core.conventions.tree import Tree, tree_of
 from otel_ctxscore.core.conventions.values import is_redacted, text_of
 from otel_ctxscore.core.conventions.vocabulary import Dialect, Occurrence, Reading, Role, Sight
-from otel_ctxscore.core.model import Attributes, LogRecord, Span, Trace, Value
+from otel_ctxscore.core.spans import Attributes, LogRecord, Span, Trace, Value
 
 
 @dataclass(frozen=True, slots=True)

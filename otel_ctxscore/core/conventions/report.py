@@ -16,7 +16,9 @@ from otel_ctxscore.core.conventions.result import Considered, Options, SpanRead
 from otel_ctxscore.core.conventions.runs import Found, passes
 from otel_ctxscore.core.conventions.tools import retrieves
 from otel_ctxscore.core.conventions.vocabulary import Reading, Role
-from otel_ctxscore.core.model import Kind, RagRun, Reason, Span
+from otel_ctxscore.core.model import Kind, RagRun
+from otel_ctxscore.core.outcomes import Reason
+from otel_ctxscore.core.spans import Span
 
 WHY = {
     Reason.NO_CONTEXTS: "it returned nothing",

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from otel_ctxscore.core.conventions.mapping import Mapping
-from otel_ctxscore.core.model import UNKNOWN_SERVICE, RagRun, Reason, Trace, TraceOutcome
+from otel_ctxscore.core.model import RagRun
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
+from otel_ctxscore.core.spans import UNKNOWN_SERVICE, Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,9 @@ from otel_ctxscore.core.conventions.reading import Seen
 from otel_ctxscore.core.conventions.result import Options
 from otel_ctxscore.core.conventions.turns import Turn
 from otel_ctxscore.core.conventions.values import clean, text_of
-from otel_ctxscore.core.model import (
-    UNKNOWN_SERVICE,
-    Context,
-    Provenance,
-    RagRun,
-    Reason,
-    Retrieval,
-    Span,
-    Value,
-    first_reason,
-)
+from otel_ctxscore.core.model import Context, Provenance, RagRun, Retrieval
+from otel_ctxscore.core.outcomes import Reason, first_reason
+from otel_ctxscore.core.spans import UNKNOWN_SERVICE, Span, Value
 
 STATUS_ERROR = 2
 LONGEST_SERVICE = 200

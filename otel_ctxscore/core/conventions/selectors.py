@@ -11,7 +11,7 @@ import jmespath
 
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.values import text_of
-from otel_ctxscore.core.model import Attributes, Span, Value
+from otel_ctxscore.core.spans import Attributes, Span, Value
 
 SPAN_KINDS = ("unspecified", "internal", "server", "client", "producer", "consumer")
 

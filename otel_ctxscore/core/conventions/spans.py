@@ -15,7 +15,7 @@ from otel_ctxscore.core.conventions.signs import variables_in
 from otel_ctxscore.core.conventions.tools import retrieves
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Reading, Role
 from otel_ctxscore.core.conventions.wrappers import unwrap
-from otel_ctxscore.core.model import Attributes, Value
+from otel_ctxscore.core.spans import Attributes, Value
 
 SYSTEM_KEYS = (
     "system",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from otel_ctxscore.core.model import Span
+from otel_ctxscore.core.spans import Span
 
 _NEVER = 2**64
 

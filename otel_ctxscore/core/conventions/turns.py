@@ -11,7 +11,7 @@ from otel_ctxscore.core.conventions.reading import Seen
 from otel_ctxscore.core.conventions.tools import retrieves
 from otel_ctxscore.core.conventions.values import whole
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Reading, Role
-from otel_ctxscore.core.model import Span
+from otel_ctxscore.core.spans import Span
 
 RETRIEVING = frozenset({Role.RETRIEVER, Role.RERANKER, Role.VECTOR_DB})
 MAX_SPLIT_DEPTH = 40

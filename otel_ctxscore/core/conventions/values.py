@@ -6,7 +6,7 @@ import json
 import math
 import re
 
-from otel_ctxscore.core.model import Value
+from otel_ctxscore.core.spans import Value
 
 _ORNAMENTED = re.compile(
     r"[\[<({_*#\s]+(?:content[ _-]?)?(?:redacted|masked|hidden|filtered|scrubbed|removed|omitted)"

@@ -10,7 +10,7 @@ from operator import attrgetter
 from otel_ctxscore.core.conventions.document_lists import Documents
 from otel_ctxscore.core.conventions.messages import Message
 from otel_ctxscore.core.conventions.nested import Node
-from otel_ctxscore.core.model import Attributes, Span
+from otel_ctxscore.core.spans import Attributes, Span
 
 
 class Role(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from otel_ctxscore.core.conventions.document_fields import has_text_field
 from otel_ctxscore.core.conventions.nested import Node
-from otel_ctxscore.core.model import Value
+from otel_ctxscore.core.spans import Value
 
 CONTAINERS = (
     "documents", "relevantContext", "results", "matches", "sources", "hits", "source_documents", "sourceDocuments",

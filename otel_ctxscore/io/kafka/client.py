@@ -16,7 +16,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import for_code
 
 from otel_ctxscore.config import secret
-from otel_ctxscore.config.model import KafkaSecurity
+from otel_ctxscore.config.intake import KafkaSecurity
 from otel_ctxscore.core.errors import ConfigError
 
 REFRESH_SHARE = 0.8

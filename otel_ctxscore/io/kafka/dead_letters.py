@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from aiokafka import AIOKafkaProducer
 from aiokafka.structs import ConsumerRecord
 
-from otel_ctxscore.config import model as cfg
+from otel_ctxscore.config import intake as cfg
 from otel_ctxscore.io.kafka.client import started
 from otel_ctxscore.io.kafka.records import Headers
 

@@ -11,8 +11,8 @@ from aiokafka.errors import MessageSizeTooLargeError
 from aiokafka.structs import ConsumerRecord
 
 from otel_ctxscore.core.codec import Malformed, Taken
-from otel_ctxscore.core.model import Delivery
 from otel_ctxscore.core.offsets import PartitionLedger
+from otel_ctxscore.core.spans import Delivery
 from otel_ctxscore.io.kafka.dead_letters import DeadLetter, DeadLetters
 from otel_ctxscore.io.kafka.records import RecordReader
 from otel_ctxscore.ports import Full, IntakeCounts, Line

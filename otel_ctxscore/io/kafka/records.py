@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from otel_ctxscore.config.model import KafkaSource as Settings
+from otel_ctxscore.config.intake import KafkaSource as Settings
 from otel_ctxscore.core.codec import Encoding, Taken, sniff, take_any, take_logs, take_traces, unframed
-from otel_ctxscore.core.model import KeptLog, KeptSpan, Origin, Resource, Scope
+from otel_ctxscore.core.spans import KeptLog, KeptSpan, Origin, Resource, Scope
 
 ENCODINGS: dict[str, Encoding] = {"otlp_proto": "proto", "otlp_json": "json"}
 Headers = Sequence[tuple[str, bytes]]

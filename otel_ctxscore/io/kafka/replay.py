@@ -12,7 +12,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 
-from otel_ctxscore.config.model import KafkaSource as Settings
+from otel_ctxscore.config.intake import KafkaSource as Settings
 from otel_ctxscore.core.codec import Malformed
 from otel_ctxscore.io.kafka.client import connection, partitions_of, started
 from otel_ctxscore.io.kafka.dead_letters import (

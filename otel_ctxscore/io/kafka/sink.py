@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
-from otel_ctxscore.config import model as cfg
+from otel_ctxscore.config import outlets as cfg
 from otel_ctxscore.core.model import Evaluation
 from otel_ctxscore.io.kafka.client import connection, started
 from otel_ctxscore.io.spans import evaluation_spans

@@ -13,7 +13,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from aiokafka.structs import ConsumerRecord
 
-from otel_ctxscore.config.model import KafkaSource as Settings
+from otel_ctxscore.config.intake import KafkaSource as Settings
 from otel_ctxscore.core.offsets import PartitionLedger
 from otel_ctxscore.io.kafka.assignment import Assignment
 from otel_ctxscore.io.kafka.client import connection

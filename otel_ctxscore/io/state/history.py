@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from otel_ctxscore.core.history import DocumentUse, Finished, RunPage, RunQuery
-from otel_ctxscore.core.model import TraceOutcome
+from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.core.records import Record, Store
 from otel_ctxscore.io.state.database import Database
 from otel_ctxscore.io.state.documents import Documents, Kind

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 
 from otel_ctxscore.core.history import Finished
-from otel_ctxscore.core.model import TraceOutcome
+from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.core.records import Record
 from otel_ctxscore.io.state.database import Database
 from otel_ctxscore.telemetry.labels import clean

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 
 from otel_ctxscore.core.history import RunQuery, Sort
-from otel_ctxscore.core.model import TraceOutcome
+from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.telemetry.labels import clean
 
 WITHOUT_SCORE = 2.0

@@ -26,7 +26,7 @@ from otel_ctxscore.core.codec import (
 )
 from otel_ctxscore.core.codec.evaluations import EVENT_NAMES, MARKS
 from otel_ctxscore.core.codec.wire import MAX_DEPTH, Encoding
-from otel_ctxscore.core.model import Span, Value
+from otel_ctxscore.core.spans import Span, Value
 from tests.core.codec import requests
 from tests.core.codec.requests import Json
 

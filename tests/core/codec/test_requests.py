@@ -14,7 +14,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 from otel_ctxscore.core.codec import Malformed, fuller, open_log, open_span, sniff, take_any, take_logs, take_traces
 from otel_ctxscore.core.codec.wire import Encoding, parent_of
-from otel_ctxscore.core.model import Event, KeptSpan, Link, Resource, Scope, Span, Value
+from otel_ctxscore.core.spans import Event, KeptSpan, Link, Resource, Scope, Span, Value
 from tests.core.codec import requests
 
 TRACES = Path(__file__).parents[2] / "traces"

@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass, field
 
 from otel_ctxscore.core.conventions import Extraction, Options, extract
-from otel_ctxscore.core.model import Attributes, Event, LogRecord, RagRun, Resource, Scope, Span, Trace, Value
+from otel_ctxscore.core.model import RagRun
+from otel_ctxscore.core.spans import Attributes, Event, LogRecord, Resource, Scope, Span, Trace, Value
 
 TRACE_ID = b"\x11" * 16
 QUERY = "How long is the warranty on the Aurora kettle?"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from otel_ctxscore.core.conventions import Extraction, Options, extract
-from otel_ctxscore.core.model import Kind, RagRun, Reason
+from otel_ctxscore.core.model import Kind, RagRun
+from otel_ctxscore.core.outcomes import Reason
 from tests.core.conventions.trace_files import traces_in
 
 FOLDER = Path(__file__).parent / "captured"

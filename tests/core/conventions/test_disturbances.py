@@ -11,7 +11,7 @@ import pytest
 
 from otel_ctxscore.cli.explain_text import to_json
 from otel_ctxscore.core.conventions import extract
-from otel_ctxscore.core.model import Scope, Span, Trace
+from otel_ctxscore.core.spans import Scope, Span, Trace
 from tests.core.conventions.index_answers import Answer, agrees, entries
 from tests.core.conventions.trace_files import body_of, traces_in
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from otel_ctxscore.core.conventions import Options
-from otel_ctxscore.core.model import Event, Kind, Reason, TraceOutcome
+from otel_ctxscore.core.model import Kind
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
+from otel_ctxscore.core.spans import Event
 from tests.core.conventions.building import ANSWER, KETTLE, QUERY, RETURNS, TOASTER, Built, listed, texts, typed
 
 TOOL_MESSAGE = ["langchain", "schema", "messages", "ToolMessage"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from otel_ctxscore.core.conventions import Mapping, Options
-from otel_ctxscore.core.model import Reason, TraceOutcome
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from tests.core.conventions.building import ANSWER, KETTLE, QUERY, RETURNS, Built, chat, texts, typed
 
 DECLARED: dict[str, Any] = {

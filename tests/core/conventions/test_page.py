@@ -7,7 +7,7 @@ import pytest
 from otel_ctxscore.core.conventions import extract, page
 from otel_ctxscore.core.conventions.dialects import CATALOGUE
 from otel_ctxscore.core.conventions.vocabulary import Dialect
-from otel_ctxscore.core.model import Event, Scope, Span, Trace
+from otel_ctxscore.core.spans import Event, Scope, Span, Trace
 
 WITHOUT_DOCUMENTS = {"agento11y", "crewai"}
 

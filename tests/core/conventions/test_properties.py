@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from otel_ctxscore.cli.explain_text import render, to_json
 from otel_ctxscore.core.conventions import Extraction, Options, extract
-from otel_ctxscore.core.model import Event, LogRecord, Scope, Span, Trace, Value
+from otel_ctxscore.core.spans import Event, LogRecord, Scope, Span, Trace, Value
 from tests.core.conventions.index_answers import entries
 from tests.core.conventions.trace_files import body_of, traces_in
 

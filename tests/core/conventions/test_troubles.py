@@ -8,7 +8,8 @@ from copy import deepcopy
 import pytest
 
 from otel_ctxscore.core.conventions import Extraction, extract
-from otel_ctxscore.core.model import Kind, RagRun, Reason, TraceOutcome
+from otel_ctxscore.core.model import Kind, RagRun
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from tests.core.conventions.trace_files import traces_in
 from tests.troubles.spans import Shorthand, cases, request
 

@@ -9,7 +9,9 @@ import pytest
 
 from otel_ctxscore.core.conventions import Considered, Extraction, Options, extract
 from otel_ctxscore.core.conventions.runs import service_of
-from otel_ctxscore.core.model import UNKNOWN_SERVICE, Event, Kind, Reason, Resource, Span, Trace, TraceOutcome
+from otel_ctxscore.core.model import Kind
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
+from otel_ctxscore.core.spans import UNKNOWN_SERVICE, Event, Resource, Span, Trace
 from tests.core.conventions.building import (
     ANSWER,
     KETTLE,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from otel_ctxscore.core import codec
 from otel_ctxscore.core.codec.jaeger import requests_of_export
-from otel_ctxscore.core.model import LogRecord, Span, Trace
+from otel_ctxscore.core.spans import LogRecord, Span, Trace
 
 TRACES = Path(__file__).parents[2] / "traces"
 

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
-from otel_ctxscore.config.model import KafkaSource as Settings
+from otel_ctxscore.config.intake import KafkaSource as Settings
 from otel_ctxscore.core.codec import open_log, open_span
-from otel_ctxscore.core.model import Delivery, LogRecord, Span
 from otel_ctxscore.core.receipts import Receipt
+from otel_ctxscore.core.spans import Delivery, LogRecord, Span
 from otel_ctxscore.io.kafka.source import KafkaSource
 from otel_ctxscore.ports import Full
 

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from otel_ctxscore.config.model import KafkaSource as Settings
+from otel_ctxscore.config.intake import KafkaSource as Settings
 from otel_ctxscore.core.assembly import Limits, TraceAssembler
 from otel_ctxscore.core.codec import fuller
 from otel_ctxscore.core.conventions import Extraction, extract
-from otel_ctxscore.core.model import Evaluation, Judgement, RagRun, Trace, Verdict
+from otel_ctxscore.core.model import Evaluation, Judgement, RagRun, Verdict
 from otel_ctxscore.core.sampling import Sampler
+from otel_ctxscore.core.spans import Trace
 from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.io.kafka.group import Member, Rebalanced
 from otel_ctxscore.io.kafka.source import KafkaSource

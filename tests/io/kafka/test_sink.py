@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from otel_ctxscore.config.model import KafkaSink as Section
+from otel_ctxscore.config.outlets import KafkaSink as Section
 from otel_ctxscore.io.kafka.sink import KafkaSink
 from otel_ctxscore.ports import SinkError
 from tests.io.evaluations import TRACE, evaluation

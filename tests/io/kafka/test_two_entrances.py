@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from otel_ctxscore.core.codec import take_traces
-from otel_ctxscore.core.model import Delivery
 from otel_ctxscore.core.receipts import Receipt
+from otel_ctxscore.core.spans import Delivery
 from tests.io.kafka.replicas import Replica, World
 from tests.io.kafka.simulated import Cluster
 from tests.io.kafka.test_at_least_once import pieces

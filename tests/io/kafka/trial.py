@@ -18,9 +18,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from otel_ctxscore.core.assembly import Limits, TraceAssembler
 from otel_ctxscore.core.codec import fuller, take_traces
 from otel_ctxscore.core.conventions import extract
-from otel_ctxscore.core.model import Delivery
 from otel_ctxscore.core.opening import open_trace
 from otel_ctxscore.core.receipts import Receipt
+from otel_ctxscore.core.spans import Delivery
 from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.io.spans import evaluation_spans
 from otel_ctxscore.scorers.context_precision import ContextPrecision

@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from otel_ctxscore.config.model import Target
-from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, RagRun, Reason, Retrieval, Score, TraceOutcome
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, RagRun, Retrieval, Score
+from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.core.stats import Baseline, Estimate, Sums, TraceTotals, WeightedScore, compare, estimate
 from otel_ctxscore.core.stats.drift import POINTS
 from otel_ctxscore.core.stats.quantiles import chi_square
