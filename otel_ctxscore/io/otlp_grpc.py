@@ -12,9 +12,10 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc import aio
 
 from otel_ctxscore.config.section import Tls
+from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.codec import Malformed, Taken
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge
-from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response, split_address
+from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response
 from otel_ctxscore.ports import ConfigError, Full, Line
 
 _SERVICES: dict[str, Signal] = {

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import ssl
 
 import msgspec
 from aiohttp import web
 from google.rpc import code_pb2, status_pb2
 
-from otel_ctxscore.config.section import Tls
+from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.codec import Encoding, Malformed, Taken
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge, UnknownEncoding
-from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response, split_address
+from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response
 from otel_ctxscore.ports import ConfigError, Full, Line
+from otel_ctxscore.security import server_context
 
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
 _ENCODINGS: dict[str, Encoding] = {_PROTOBUF: "proto", _JSON: "json"}
@@ -31,7 +31,7 @@ class OtlpHttp(OtlpReceiver):
 
     async def start(self, line: Line) -> None:
         self._token = self._expected_token()
-        context = _context(self._tls)
+        context = server_context(self._tls, "sources.otlp.tls") if self._tls else None
         self._intake = OtlpIntake(self.name, line, self._counts, self._limit)
         app = web.Application(client_max_size=self._limit)
         app.router.add_route("*", "/{path:.*}", self._answer)
@@ -103,20 +103,6 @@ class OtlpHttp(OtlpReceiver):
                 raise TooLarge(self._limit)
             chunks.append(chunk)
         return b"".join(chunks)
-
-
-def _context(tls: Tls | None) -> ssl.SSLContext | None:
-    if tls is None:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(tls.cert, tls.key)
-        if tls.client_ca is not None:
-            context.load_verify_locations(tls.client_ca)
-            context.verify_mode = ssl.CERT_REQUIRED
-    except OSError as error:  # ssl.SSLError is one
-        raise ConfigError(f"sources.otlp.tls: cannot read certificate, key or client_ca: {error}") from error
-    return context
 
 
 def _response(signal: Signal, taken: Taken, encoding: Encoding) -> bytes:

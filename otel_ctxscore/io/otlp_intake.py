@@ -1,9 +1,8 @@
-"""What OTLP over gRPC and over HTTP have in common: a request's way from its bytes to the line; who may send one."""
+"""What OTLP over gRPC and over HTTP have in common: a request's way from its bytes to the line."""
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,7 +17,8 @@ from otel_ctxscore.core.codec import Encoding, Malformed, Taken, take_logs, take
 from otel_ctxscore.core.receipts import Receipt
 from otel_ctxscore.core.spans import Delivery
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge, UnknownEncoding, inflate
-from otel_ctxscore.ports import ConfigError, Full, IntakeCounts, Line
+from otel_ctxscore.ports import Full, IntakeCounts, Line
+from otel_ctxscore.security import BearerToken
 
 Signal = Literal["traces", "logs"]
 
@@ -112,43 +112,6 @@ def export_response(signal: Signal, taken: Taken) -> ExportTraceServiceResponse 
         logs.partial_success.rejected_log_records = taken.invalid
         logs.partial_success.error_message = detail
     return logs
-
-
-class BearerToken:
-    """The token that requests must carry, read again when its file changes. While the file is gone or empty the last
-    token holds: a secret that is being replaced shuts nobody out."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._seen: tuple[int, int, int] | None = None
-        self._token = b""
-        self._read()
-        if not self._token:
-            raise ConfigError(f"auth.token_file: no token can be read from {path}")
-
-    def admits(self, authorization: str | None) -> bool:
-        """Whether an Authorization header carries the token."""
-        scheme, _, given = (authorization or "").partition(" ")
-        self._read()
-        return scheme.lower() == "bearer" and hmac.compare_digest(
-            given.strip().encode(errors="surrogateescape"), self._token
-        )
-
-    def _read(self) -> None:
-        try:
-            stat = self._path.stat()
-            seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-            if seen != self._seen:
-                self._token = self._path.read_bytes().strip() or self._token
-                self._seen = seen
-        except OSError:
-            return
-
-
-def split_address(listen: str) -> tuple[str, int]:
-    """Host and port of `host:port`; brackets of an IPv6 address are removed."""
-    host, _, port = listen.rpartition(":")
-    return host.strip("[]"), int(port)
 
 
 class OtlpReceiver:

@@ -18,6 +18,7 @@ from aiohttp.typedefs import Middleware
 from otel_ctxscore.config.outlets import Admin, AdminAuth
 from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.security import bearer_token, token_in
 from otel_ctxscore.web.errors import Answerer, error
 
 log = logging.getLogger(__name__)
@@ -114,9 +115,9 @@ def _known(auth: AdminAuth, authorization: str) -> bool:
 
 
 def _given(authorization: str, *, by_token: bool) -> bytes:
+    if by_token and (token := bearer_token(authorization)) is not None:
+        return token
     scheme, _, rest = authorization.partition(" ")
-    if scheme.lower() == "bearer" and by_token:
-        return rest.strip().encode(errors="surrogateescape")
     if scheme.lower() != "basic":
         return b""
     try:
@@ -128,11 +129,11 @@ def _given(authorization: str, *, by_token: bool) -> bytes:
 
 def _passwords(auth: AdminAuth) -> list[bytes]:
     """The token, or the lines `user:password`. Raises OSError, or ValueError where there is none."""
-    path = auth.token_file or auth.basic_file or Path()
-    lines = [line.strip() for line in path.read_text("utf-8").splitlines() if line.strip()]
     if auth.token_file is not None:
-        lines = lines[:1]
-    elif any(":" not in line for line in lines):
+        return [token_in(auth.token_file)]
+    path = auth.basic_file or Path()
+    lines = [line.strip() for line in path.read_text("utf-8").splitlines() if line.strip()]
+    if any(":" not in line for line in lines):
         raise ValueError(f"{path}: each line must be user:password")
     if not lines:
         raise ValueError(f"{path} is empty")
@@ -173,8 +174,8 @@ async def writes(request: web.Request, handler: Answerer) -> web.StreamResponse:
 
 
 async def _meant(request: web.Request, token: str) -> bool:
-    bearer = request.headers.get("Authorization", "").lower().startswith("bearer ")
-    if bearer and request.app[HAS_TOKEN]:
+    bearer = bearer_token(request.headers.get("Authorization"))
+    if bearer is not None and request.app[HAS_TOKEN]:
         return True  # the login has compared it
     given = request.headers.get(CSRF_HEADER, "")
     if not given and request.content_type == "application/x-www-form-urlencoded":

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 
 from aiohttp import web
 
 from otel_ctxscore.config.outlets import Admin
-from otel_ctxscore.config.section import Tls
 from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.security import server_context
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web import (
     access,
@@ -84,7 +83,7 @@ class AdminServer:
     async def start(self) -> None:
         """Listen. Raises ConfigError where the address is taken, or TLS files cannot be read."""
         host, port = split_address(self._admin.listen)
-        context = _context(self._admin.tls)
+        context = server_context(self._admin.tls, "admin.tls") if self._admin.tls else None
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, host, port, ssl_context=context).start()
@@ -97,20 +96,6 @@ class AdminServer:
     async def stop(self) -> None:
         """Listen no more."""
         await self._runner.cleanup()
-
-
-def _context(tls: Tls | None) -> ssl.SSLContext | None:
-    if tls is None:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(tls.cert, tls.key)
-        if tls.client_ca is not None:
-            context.load_verify_locations(tls.client_ca)
-            context.verify_mode = ssl.CERT_REQUIRED
-    except OSError as error:
-        raise ConfigError(f"admin.tls: {error}") from None
-    return context
 
 
 def _static() -> list[web.RouteDef]:

@@ -18,7 +18,6 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from otel_ctxscore.io.otlp_http import OtlpHttp
-from otel_ctxscore.io.otlp_intake import BearerToken
 from otel_ctxscore.ports import ConfigError, Full, Source
 from tests.io.lines import FakeCounts, FakeLine
 from tests.io.requests import SPAN_ID, TRACE_ID, logs, traces
@@ -218,10 +217,3 @@ async def test_the_token_is_asked_for_and_read_again(tmp_path: Path) -> None:
 def test_it_is_a_source(bench: Bench) -> None:
     assert isinstance(bench.receiver, Source)
     assert bench.receiver.unhealthy() is None
-
-
-def test_bytes_that_are_no_text_are_no_token(tmp_path: Path) -> None:
-    (tmp_path / "token").write_text("t0ken")
-    token = BearerToken(tmp_path / "token")
-    assert not token.admits("Bearer \udcff\udcfe")
-    assert token.admits("Bearer t0ken")

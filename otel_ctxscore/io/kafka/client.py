@@ -86,7 +86,7 @@ def _tls(security: KafkaSecurity) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=security.ca)
         if security.cert is not None:
-            context.load_cert_chain(security.cert, security.key)
+            context.load_cert_chain(security.cert, security.key, password="")  # never asks on the terminal
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(f"kafka security: a certificate cannot be used: {error}") from None
     return context
