@@ -2,36 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+import ssl
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 import requests
 
+from otel_ctxscore.security import token_in
 from otel_ctxscore.web.access import CSRF_HEADER
 
 SECONDS = 10
-URL = click.option(
-    "--url", default="http://127.0.0.1:9464", show_default=True, help="Admin address of the running service."
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_OPTIONS = (
+    click.option(
+        "--url", default="http://127.0.0.1:9464", show_default=True, help="Admin address of the running service."
+    ),
+    click.option("--token-file", type=_FILE, help="File with the token of admin.auth, where it asks for one."),
+    click.option("--ca", type=_FILE, help="Authority of its certificate, PEM; those of the system, where not given."),
+    click.option("--cert", type=_FILE, help="Client certificate, PEM, where admin.tls.client_ca asks for one."),
+    click.option("--key", type=_FILE, help="Its private key, PEM, where --cert does not hold it too."),
 )
-TOKEN = click.option(
-    "--token-file", type=click.Path(path_type=Path), help="File with the token of admin.auth, where it asks for one."
-)
+
+
+def asks_admin(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how a running service is reached to a command, which takes `admin: Admin`."""
+
+    @functools.wraps(command)
+    def asking(
+        *arguments: Any,
+        url: str,
+        token_file: Path | None,
+        ca: Path | None,
+        cert: Path | None,
+        key: Path | None,
+        **others: Any,
+    ) -> Any:
+        admin = Admin(url, token_file, ca=ca, cert=cert, key=key)
+        return command(*arguments, admin=admin, **others)
+
+    for option in reversed(_OPTIONS):
+        asking = option(asking)
+    return asking
 
 
 class Admin:
     """The admin address of a running service."""
 
-    def __init__(self, url: str, token_file: Path | None) -> None:
+    def __init__(
+        self,
+        url: str,
+        token_file: Path | None = None,
+        *,
+        ca: Path | None = None,
+        cert: Path | None = None,
+        key: Path | None = None,
+    ) -> None:
+        if key is not None and cert is None:
+            raise click.UsageError("--key needs --cert")
         self._url = url.rstrip("/")
         self._session = requests.Session()
+        # Given with each request: a bundle that the environment names would count more than the session's.
+        self._tls: dict[str, Any] = {
+            "verify": True if ca is None else str(ca),
+            "cert": None if cert is None else (str(cert), str(key or cert)),
+        }
         if token_file is not None:
             try:
-                token = token_file.read_text("utf-8").split()[0]
-            except (OSError, IndexError) as error:
-                raise click.ClickException(f"{token_file}: {getattr(error, 'strerror', None) or 'is empty'}") from None
-            self._session.headers["Authorization"] = f"Bearer {token}"
+                self._session.headers["Authorization"] = b"Bearer " + token_in(token_file)
+            except (OSError, ValueError) as error:
+                raise click.ClickException(f"--token-file: {error}") from None
 
     def ask(
         self, method: str, path: str, body: dict[str, Any] | None = None, query: Mapping[str, object] | None = None
@@ -40,6 +82,32 @@ class Admin:
         answer = self._answer(method, path, json=body, params=query)
         if CSRF_HEADER in answer.headers:
             self._session.headers[CSRF_HEADER] = answer.headers[CSRF_HEADER]
+        return self._said(answer)
+
+    def stream(self, path: str, query: Mapping[str, object]) -> Iterator[str]:
+        """An answer that may be long, piece by piece. Raises ClickException where it is an error, or breaks off."""
+        answer = self._answer("GET", path, params=query, stream=True)
+        if not answer.ok:
+            self._said(answer)
+        try:
+            yield from answer.iter_content(1 << 16, decode_unicode=True)
+        except requests.RequestException as error:
+            raise click.ClickException(f"{self._url} broke off: {type(error).__name__}") from None
+
+    def _answer(self, method: str, path: str, **options: Any) -> Any:
+        try:
+            return self._session.request(method, f"{self._url}/api/v1/{path}", timeout=SECONDS, **self._tls, **options)
+        except requests.exceptions.SSLError as error:
+            raise click.ClickException(
+                f"{self._url}: {_tls_fault(error)}; --ca, --cert and --key name the files"
+            ) from None
+        except requests.ConnectionError:
+            asks = ", or does it ask for --cert?" if self._url.startswith("https:") and not self._tls["cert"] else "?"
+            raise click.ClickException(f"{self._url} does not answer: is it --url{asks}") from None
+        except (OSError, ValueError) as error:  # a RequestException is an OSError
+            raise click.ClickException(f"{self._url}: {error}") from None
+
+    def _said(self, answer: Any) -> Any:
         try:
             said = answer.json()
         except ValueError:
@@ -48,19 +116,10 @@ class Admin:
             raise click.ClickException(f"{said.get('error', answer.reason)} ({said.get('hint', '')})")
         return said
 
-    def stream(self, path: str, query: Mapping[str, object]) -> Iterator[str]:
-        """An answer that may be long, piece by piece. Raises ClickException where it is an error, or breaks off."""
-        answer = self._answer("GET", path, params=query, stream=True)
-        if not answer.ok:
-            said = answer.json()
-            raise click.ClickException(f"{said.get('error', answer.reason)} ({said.get('hint', '')})")
-        try:
-            yield from answer.iter_content(1 << 16, decode_unicode=True)
-        except requests.RequestException as error:
-            raise click.ClickException(f"{self._url} broke off: {type(error).__name__}") from None
 
-    def _answer(self, method: str, path: str, **options: Any) -> Any:
-        try:
-            return self._session.request(method, f"{self._url}/api/v1/{path}", timeout=SECONDS, **options)
-        except requests.RequestException as error:
-            raise click.ClickException(f"{self._url} does not answer: {type(error).__name__}; is it --url?") from None
+def _tls_fault(error: BaseException) -> str:
+    """What TLS itself says, without the layers that hand it on."""
+    inner: object = error
+    while isinstance(inner, BaseException) and not isinstance(inner, ssl.SSLError):
+        inner = getattr(inner, "reason", None) or next(iter(inner.args), None)
+    return str(inner or error)

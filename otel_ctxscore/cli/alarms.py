@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import getpass
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from otel_ctxscore.cli.admin import TOKEN, URL, Admin
+from otel_ctxscore.cli.admin import Admin, asks_admin
 
 
 @click.group("alarms", invoke_without_command=True)
-@URL
-@TOKEN
+@asks_admin
 @click.pass_context
-def command(context: click.Context, url: str, token_file: Path | None) -> None:
+def command(context: click.Context, admin: Admin) -> None:
     """List the alarms of a running service, or acknowledge one: `alarms ack ID`.
 
     For each series it says how much evidence there is that its mean fell below the reference: 1 is an alarm.
     """
-    context.obj = Admin(url, token_file)
+    context.obj = admin
     if context.invoked_subcommand is None:
-        found = context.obj.ask("GET", "alarms")
+        found = admin.ask("GET", "alarms")
         console = Console(width=None if sys.stdout.isatty() else 160)
         console.print(_series(found["series"]))
         if found["alarms"]:

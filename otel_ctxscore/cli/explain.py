@@ -13,7 +13,7 @@ import click
 from otel_ctxscore import batch, parts
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli import known_trace
-from otel_ctxscore.cli.admin import TOKEN, URL, Admin
+from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.explain_text import render, to_json
 from otel_ctxscore.cli.files import CONFIG, READ, tell
 from otel_ctxscore.core.spans import Trace
@@ -31,15 +31,12 @@ from otel_ctxscore.io.file import InputError, Report
 @click.option("--trace-id", metavar="ID", help="Ask a running service what became of this trace, instead of files.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @CONFIG
-@URL
-@TOKEN
-def command(
-    files: tuple[str, ...], trace_id: str | None, form: str, path: Path | None, url: str, token_file: Path | None
-) -> None:
+@asks_admin
+def command(files: tuple[str, ...], trace_id: str | None, form: str, path: Path | None, admin: Admin) -> None:
     if (trace_id is None) == (not files):
         raise click.UsageError("name either FILEs or --trace-id")
     if trace_id is not None:
-        _known(Admin(url, token_file), trace_id, form)
+        _known(admin, trace_id, form)
         return
     config = configuration.load(path)
     report = Report()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from otel_ctxscore.cli.admin import TOKEN, URL, Admin
+from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.explain_text import short
 from otel_ctxscore.cli.run_filters import run_filters
 from otel_ctxscore.core.history import MAX_LIMIT
@@ -23,14 +22,13 @@ from otel_ctxscore.core.history import MAX_LIMIT
 @click.option("--sort", type=click.Choice(["worst", "newest"]), default="worst", show_default=True)
 @click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=20, show_default=True)
 @click.option("--format", "form", type=click.Choice(["table", "jsonl"]), default="table", show_default=True)
-@URL
-@TOKEN
-def command(form: str, url: str, token_file: Path | None, **filters: Any) -> None:
+@asks_admin
+def command(form: str, admin: Admin, **filters: Any) -> None:
     """List recent runs of a running service, the worst first.
 
     The page shows the evidence of each at runs/ID, `otel-ctxscore explain --trace-id ID` what was read where.
     """
-    found = Admin(url, token_file).ask("GET", "runs", query=filters)
+    found = admin.ask("GET", "runs", query=filters)
     if form == "jsonl":
         for run in found["runs"]:
             click.echo(json.dumps(run))
