@@ -22,6 +22,7 @@ from otel_ctxscore.core.assembly import TraceAssembler
 from otel_ctxscore.core.codec import fuller
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import Evaluation, RagRun
+from otel_ctxscore.core.stats import Stage
 from otel_ctxscore.evaluation import evaluate, with_relatives
 from otel_ctxscore.io.jsonl import JsonlSink
 from otel_ctxscore.io.otlp_grpc import OtlpGrpc
@@ -80,7 +81,7 @@ class Service:
         self.scorers, self.off = parts.scorers(config, self.judge)
         self.budget = parts.budget(config)
         self.judging = Judging(judges, self.scorers, self.budget, salt=config.sampling.salt)
-        self._stages = ("screened", "judged") if isinstance(judges, TwoJudges) else ("judged",)
+        self._stages: tuple[Stage, ...] = ("screened", "judged") if isinstance(judges, TwoJudges) else ("judged",)
         self.history = History(
             self.database,
             store=config.content.store,
@@ -152,12 +153,14 @@ class Service:
         self._declare_budget()
 
     def _declare_budget(self) -> None:
+        """Readings of windows without a limit are None and not shown: a reload may set or lift one."""
         windows: tuple[Literal["minute", "day"], ...] = ("minute", "day")
         for window in windows:
-            if self.budget.used_ratio(window) is not None:
-                self.metrics.watch(catalogue.BUDGET_USED, partial(self.budget.used_ratio, window), window)
-        if self.budget.limits.by_day:
-            self.metrics.watch(catalogue.BUDGET_OPEN, lambda: 0.0 if self.budget.blown else 1.0, "day")
+            self.metrics.watch(catalogue.BUDGET_USED, partial(self.budget.used_ratio, window), window)
+        self.metrics.watch(catalogue.BUDGET_OPEN, self._budget_open, "day")
+
+    def _budget_open(self) -> float | None:
+        return float(not self.budget.blown) if self.budget.limits.by_day else None
 
     def stop(self) -> None:
         """Ask `run` to drain and end."""
@@ -281,18 +284,19 @@ class Service:
         """Read targets, sampling rules and budgets again. Raises ConfigError, and has changed nothing then."""
         try:
             new = self._read_again()
-            budget = parts.budget(new)
             parts.wanted(new)
+            changed = [name for name in Config.model_fields if getattr(new, name) != getattr(self.config, name)]
+            done = Reloaded(
+                [name for name in changed if name in RELOADED], [name for name in changed if name not in RELOADED]
+            )
+            config = self.config.model_copy(update={name: getattr(new, name) for name in done.applied})
+            # Under the judge that runs: a price that the file now gives counts after a restart only.
+            budget, sampler = parts.budget(config), parts.sampler(config)
         except ConfigError as error:
             log.error("reload: nothing has changed: %s", "; ".join(error.lines))
             raise
-        changed = [name for name in Config.model_fields if getattr(new, name) != getattr(self.config, name)]
-        done = Reloaded(
-            [name for name in changed if name in RELOADED], [name for name in changed if name not in RELOADED]
-        )
-        self.config = self.config.model_copy(update={name: getattr(new, name) for name in done.applied})
-        self.pipeline.sampler = parts.sampler(self.config)
-        self.budget.limits, self.budget.fraction = budget.limits, budget.fraction
+        self.config, self.pipeline.sampler = config, sampler
+        self.budget.relimit(budget.limits, budget.fraction)
         self.metrics.retarget(self.config.targets)
         self.monitor.apply(self.config)
         log.info("reload: %s", ", ".join(done.applied) or "nothing that can be applied has changed")

@@ -110,6 +110,11 @@ class Budget:
         ratios = [self.used(kind) / (limit * self.fraction) for kind, limit in self.limits.by_day.items()]
         return max(ratios, default=None)
 
+    def relimit(self, limits: Limits, fraction: float) -> None:
+        """Hold to other limits from now on; a share that is fixed ahead follows with the next minute. The fuse is
+        mended: where the new limits are spent too, the next run blows it again."""
+        self.limits, self.fraction, self._blown = limits, fraction, False
+
     @property
     def blown(self) -> bool:
         """Whether the fuse has blown: the rest of the day is not judged, and its means are truncated."""

@@ -12,15 +12,14 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from otel_ctxscore.core.json_in_text import answers
-from otel_ctxscore.core.model import Level, Verdict
+from otel_ctxscore.core.model import LEVELS, Level, Verdict
 from otel_ctxscore.core.outcomes import Reason
 
 _KEYS = ("verdicts", "verdict", "useful", "relevance", "used", "missing")
 _YES = {"yes": True, "true": True, "no": False, "false": False}
-_LEVELS = ("high", "medium", "low", "none")
 _NOTHING = {"none", "nothing", "nothingismissing", "n/a", "null", "-"}
 """What models write in place of an empty list. It would else count as a missing piece."""
 _NUMBER = re.compile(r"\d{1,3}(\.\d{1,18})?|\.\d{1,18}", re.ASCII)
@@ -180,9 +179,9 @@ def _level(value: Any) -> Level | None:
     if value is None:
         return None
     word = _word(value) if isinstance(value, str) else ""
-    if word not in _LEVELS:
+    if word not in LEVELS:
         raise _UnfitError('"relevance" must be one of high, medium, low, none')
-    return cast("Level", word)
+    return word
 
 
 def _same_fields(verdicts: Sequence[Verdict]) -> None:

@@ -6,22 +6,13 @@ The registry, the zero-initialised series, `docs/metrics.md` and the checks of d
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 from otel_ctxscore.core.outcomes import Closed, Reason, TraceOutcome
+from otel_ctxscore.core.stats import CELLS, JUDGED_TERMS, TERMS
+from otel_ctxscore.core.stats.drift import EDGES, POINTS
 
 PREFIX = "ctxscore_"
-EDGES = tuple(tenth / 10 for tenth in range(11))
-"""Bucket edges of a score, 0 and 1 included."""
-CELLS = ("0", *(f"{low:.1f}-{high:.1f}" for low, high in pairwise(EDGES)), "1")
-"""Cells of the weights: exactly 0, (0, .1], ... (.8, .9], (.9, 1), exactly 1: the histogram's buckets, with 1 apart."""
-SCREENED_TERMS = ("n", "w", "wf", "ww", "wwf", "wwff")
-TERMS = {
-    "screened": SCREENED_TERMS,
-    "judged": (*SCREENED_TERMS, "wy", "wwy", "wwyy", "wwyf"),
-}
-"""Terms of the estimator by stage: sums over traces of products of the trace totals of weight, f and y."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +54,7 @@ MODEL = Label("model", "model that answered", capped=True)
 DEFINITION = Label("definition", "formula of the scorer")
 BUCKET = Label("bucket", "cell of the score", CELLS)
 STAGE = Label("stage", "group of traces the sum is over", tuple(TERMS))
-TERM = Label("term", "term of the estimator", TERMS["judged"])
+TERM = Label("term", "term of the estimator", JUDGED_TERMS)
 SEGMENT = Label("segment", "name from `segments` of the configuration")
 VALUE = Label("value", "value of the segment", capped=True)
 OUTCOME = Label("outcome", "what became of the trace", tuple(TraceOutcome))
@@ -86,7 +77,7 @@ SINK_RESULT = Label("result", "what became of the evaluation there", ("ok", "fai
 LABEL = Label("label", "label whose cap was reached", ("service", "version", "model", "value"))
 WINDOW = Label("window", "span of time of the budget", ("minute", "day"))
 GROUP = Label("group", "group of neighbouring cells that drift is measured over")
-LEVEL = Label("level", "point of the noise floor", ("0.01", "0.001"))
+LEVEL = Label("level", "point of the noise floor", tuple(map(str, POINTS)))
 
 _SERIES = (SERVICE, SCORER, VERSION)
 
@@ -95,7 +86,7 @@ SCORE = Metric(
     "histogram",
     "Scores of judged runs, 0 to 1 before scale and rounding, unweighted, each run once",
     (SERVICE, SCORER, TIER, VERSION),
-    buckets=EDGES,
+    buckets=(0.0, *EDGES, 1.0),
 )
 SCORE_WEIGHT = Metric(
     "score_weight_total",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from prometheus_client.samples import Sample
 from otel_ctxscore.config.model import Target
 from otel_ctxscore.core.model import Evaluation, JudgedBy, RagRun, Score
 from otel_ctxscore.core.outcomes import Closed, Reason, TraceOutcome
+from otel_ctxscore.core.stats import CELLS, TERMS, Stage, cell
 from otel_ctxscore.telemetry import catalogue as c
 from otel_ctxscore.telemetry.families import Families, Rows
 from otel_ctxscore.telemetry.labels import OTHER, Cap, exemplar
@@ -29,7 +29,7 @@ class Evaluator:
     tier: str
     model: str
     definition: str
-    stages: tuple[str, ...] = ()
+    stages: tuple[Stage, ...] = ()
 
 
 def ratio(score: Score) -> float | None:
@@ -38,11 +38,6 @@ def ratio(score: Score) -> float | None:
         return None
     found = score.ratio if score.ratio is not None else score.value / score.scale
     return found if math.isfinite(found) and 0 <= found <= 1 else None
-
-
-def cell(value: float) -> str:
-    """The cell of a score in 0..1; edges belong to the cell below, as in the histogram, and 1 has its own."""
-    return c.CELLS[-1] if value == 1 else c.CELLS[bisect_left(c.EDGES, value)]
 
 
 def tier_label(tier: str) -> str:
@@ -237,19 +232,25 @@ class Metrics:
         """An evaluation is `ok`, `failed` or `dropped` at a sink."""
         self._families.of(c.EVALUATIONS, name, result).inc()
 
-    def estimator(self, service: str, scorer: str, version: str, stage: str, terms: Mapping[str, float]) -> None:
+    def estimator(self, service: str, scorer: str, version: str, stage: Stage, terms: Mapping[str, float]) -> None:
         """Add one trace's terms to the sums of a stage; absent terms add nothing."""
         labels = self.service(service), scorer, self._admit("version", version), stage
-        for term in c.TERMS[stage]:
+        for term in TERMS[stage]:
             self._families.of(c.ESTIMATOR, *labels, term).inc(terms.get(term, 0))
 
     def segment_estimator(
-        self, service: str, segment: tuple[str, str], scorer: str, version: str, stage: str, terms: Mapping[str, float]
+        self,
+        service: str,
+        segment: tuple[str, str],
+        scorer: str,
+        version: str,
+        stage: Stage,
+        terms: Mapping[str, float],
     ) -> None:
         """The same within a segment, given as its name and value."""
         name, value = segment
         labels = (self.service(service), name, self._admit("value", value), scorer, self._admit("version", version))
-        for term in c.TERMS[stage]:
+        for term in TERMS[stage]:
             self._families.of(c.SEGMENT_ESTIMATOR, *labels, stage, term).inc(terms.get(term, 0))
 
     def gauge(self, metric: c.Metric, value: float, *labels: str) -> None:
@@ -299,13 +300,13 @@ class Metrics:
             return
         self._series.add(key)
         self._families.of(c.SCORE, *key)
-        for bucket in c.CELLS:
+        for bucket in CELLS:
             self._families.of(c.SCORE_WEIGHT, service, scorer, version, bucket)
         target = self._target(service, scorer)
         if target is not None:
             self._families.of(c.BAD_WEIGHT, service, scorer, version)
         for stage in evaluator.stages:
-            for term in c.TERMS[stage]:
+            for term in TERMS[stage]:
                 self._families.of(c.ESTIMATOR, service, scorer, version, stage, term)
 
     def _target_rows(self) -> Rows:
@@ -346,7 +347,7 @@ class Metrics:
         labels = (service, score.name, self._admit("version", score.version))
         histogram = self._families.of(c.SCORE, service, score.name, tier_label(evaluator.tier), labels[2])
         histogram.observe(value, exemplar(judged_span(evaluation.run, score)))
-        self._families.of(c.SCORE_WEIGHT, *labels, cell(value)).inc(evaluation.weight)
+        self._families.of(c.SCORE_WEIGHT, *labels, CELLS[cell(value)]).inc(evaluation.weight)
         target = self._target(service, score.name)
         if target is not None and value < target.bad_below:
             self._families.of(c.BAD_WEIGHT, *labels).inc(evaluation.weight)

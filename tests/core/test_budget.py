@@ -79,6 +79,23 @@ def test_replicas_share_the_limits() -> None:
     assert not budget.reserve(0.0)
 
 
+def test_other_limits_hold_from_the_next_run_and_the_share_from_the_next_minute() -> None:
+    budget = Budget(Limits(tokens_per_day=1000))
+    budget.reserve(0.0)
+    budget.settle({"tokens": 1000})
+    assert not budget.reserve(0.0)
+    assert budget.share(0.0) == 0
+    budget.relimit(Limits(tokens_per_day=1500), 1.0)
+    assert not budget.reserve(0.0), "the next call, like the last one, costs 1000"
+    budget.relimit(Limits(tokens_per_day=5000), 1.0)
+    assert not budget.blown
+    assert budget.reserve(0.0)
+    budget.settle({})
+    budget.relimit(Limits(runs_per_minute=1), 0.5)
+    budget.saw(0.0, 10.0)
+    assert budget.share(60.0) < 0.1, "ten runs a minute, of which this replica may judge one in two minutes"
+
+
 def test_a_restart_goes_on_with_what_was_spent_that_day() -> None:
     first = Budget(Limits(tokens_per_day=1000))
     first.reserve(100.0)

@@ -52,6 +52,11 @@ class TestCells:
     def test_score(self, score: float, name: str) -> None:
         assert CELLS[cell(score)] == name
 
+    @given(st.floats(0, 1))
+    def test_a_cell_bounds_its_score(self, score: float) -> None:
+        low, _, high = CELLS[cell(score)].partition("-")
+        assert float(low) <= score <= float(high or low)
+
     def test_twelve(self) -> None:
         assert len(CELLS) == 12
         assert CELLS[:2] == ("0", "0.0-0.1")

@@ -7,7 +7,7 @@ import random
 from otel_ctxscore.config.model import Target
 from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, RagRun, Retrieval, Score
 from otel_ctxscore.core.outcomes import Closed, Reason, TraceOutcome
-from otel_ctxscore.core.stats import Baseline, Stage, Sums, TraceTotals, WeightedScore
+from otel_ctxscore.core.stats import CELLS, Baseline, Stage, Sums, TraceTotals, WeightedScore
 from otel_ctxscore.core.stats.drift import POINTS
 from otel_ctxscore.core.stats.quantiles import chi_square
 from otel_ctxscore.telemetry import Evaluator, Metrics
@@ -76,7 +76,7 @@ class Replica:
         ):
             gauge(metric, value, *SERIES)
         gauge(c.ANCHOR_ALARM_RATIO, 0.2, SCORER, VERSION)
-        for cell, share, group in zip(c.CELLS, BASELINE.shares, BASELINE.groups, strict=True):
+        for cell, share, group in zip(CELLS, BASELINE.shares, BASELINE.groups, strict=True):
             gauge(c.BASELINE_SHARE, share, *SERIES, cell, str(group))
         gauge(c.BASELINE_N_EFF, BASELINE.n_eff, *SERIES)
         for point in POINTS:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -19,10 +20,10 @@ from prometheus_client.samples import Sample
 from otel_ctxscore.config.model import Target
 from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, RagRun, Retrieval, Score
 from otel_ctxscore.core.outcomes import Closed, Reason, TraceOutcome
+from otel_ctxscore.core.stats import CELLS
 from otel_ctxscore.telemetry import Evaluator, Metrics
 from otel_ctxscore.telemetry import catalogue as c
 from otel_ctxscore.telemetry.labels import MAX_EXEMPLAR, MAX_LENGTH, exemplar
-from otel_ctxscore.telemetry.metrics import cell
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 TRACE, ANCHOR, RETRIEVER = "5b8efff798038103d269b633813fc60c", "eee19b7ec3c1b174", "00f067aa0ba902b7"
@@ -183,18 +184,17 @@ async def test_judge_calls_add_tokens_price_and_time() -> None:
     assert await value(metrics, "judge_duration_seconds_sum") == 2
 
 
-@pytest.mark.parametrize(
-    ("score", "expected"),
-    [(0.0, "0"), (1e-9, "0.0-0.1"), (0.1, "0.0-0.1"), (0.11, "0.1-0.2"), (0.9999, "0.9-1.0"), (1.0, "1")],
-)
-def test_cells_hold_what_the_histograms_buckets_hold(score: float, expected: str) -> None:
-    assert cell(score) == expected
-
-
-@given(st.floats(0, 1))
-def test_a_cell_bounds_its_score(score: float) -> None:
-    low, _, high = cell(score).partition("-")
-    assert float(low) <= score <= float(high or low)
+@given(st.lists(st.one_of(st.floats(0, 1), st.sampled_from([tenth / 10 for tenth in range(11)])), min_size=1))
+@settings(deadline=None)
+async def test_cells_hold_what_the_histograms_buckets_hold(scores: list[float]) -> None:
+    metrics = Metrics()
+    for score in scores:
+        metrics.evaluated(evaluation(score))
+    cells = [await value(metrics, "score_weight_total", bucket=name) for name in CELLS]
+    buckets = [s.value for s in await samples(metrics, "score_bucket") if s.labels["le"] != "+Inf"]
+    *inner, below_one, one = accumulate(cells)
+    assert [*inner, one] == buckets
+    assert below_one == sum(score < 1 for score in scores)
 
 
 async def test_weights_are_inverse_probabilities_and_bad_ones_are_summed() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from otel_ctxscore.core.stats.drift import MIN_N_EFF, POINTS
+from otel_ctxscore.core.stats.drift import CELLS, MIN_N_EFF, POINTS
 from otel_ctxscore.core.stats.quantiles import kolmogorov
 from otel_ctxscore.telemetry import catalogue as c
 from tools.prometheus_rules.rule import Record
@@ -53,8 +53,8 @@ def _smoothed(share: str, n: str) -> str:
 def _cumulated(shift: str) -> str:
     """Differences of the two distribution functions, at the upper end of each cell but the last."""
     parts = []
-    for place in range(1, len(c.CELLS)):
-        upto = "|".join(cell.replace(".", "[.]") for cell in c.CELLS[:place])
+    for place in range(1, len(CELLS)):
+        upto = "|".join(cell.replace(".", "[.]") for cell in CELLS[:place])
         total = f'sum {_BY} ({shift}{{bucket=~"{upto}"}})'
-        parts.append(f'  label_replace({total}, "upto", "{c.CELLS[place - 1]}", "", "")')
+        parts.append(f'  label_replace({total}, "upto", "{CELLS[place - 1]}", "", "")')
     return "\n  or\n".join(parts)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from otel_ctxscore.core.stats.estimate import FLAT, LOW_N_EFF, MIN_N_EFF
 from otel_ctxscore.core.stats.quantiles import Z95
+from otel_ctxscore.core.stats.sums import TERMS
 from otel_ctxscore.telemetry import catalogue as c
 from tools.prometheus_rules.rule import Record
 from tools.prometheus_rules.series import SERIES, increase, names, record
@@ -127,7 +128,7 @@ def _moments(family: Family, window: str) -> dict[str, str]:
 
     by_weight = {"wy": "y", "wf": "f"}
     moments = {}
-    for stage, terms in c.TERMS.items():
+    for stage, terms in TERMS.items():
         weight = _name(family, f"{stage}_w", window)
         moments[f"{stage}_w"] = f"sum without (stage, term) ({term(stage, 'w')}) > 0"
         for name in terms:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from otel_ctxscore.core.stats import CELLS, JUDGED_TERMS, cell
 from otel_ctxscore.telemetry import catalogue as c
-from otel_ctxscore.telemetry.metrics import cell
 from tools.prometheus_rules.alerts import alerts
 from tools.prometheus_rules.series import record
 
@@ -78,13 +78,13 @@ def service(name: str, *phases: Phase, target: float = 0.8) -> dict[str, str]:
     labels = {"service": name, **SCORER}
     found: dict[str, str] = series(c.TARGET_RATIO, f"{target}x{sum(phase.minutes for phase in phases)}", **labels)
     by_term = {"n": 0, "w": 0, "ww": 0, "wy": 1, "wwy": 1, "wwyy": 2}
-    for term in c.TERMS["judged"]:
+    for term in JUDGED_TERMS:
         power = by_term.get(term)
         gains = [0.0 if power is None else phase.runs * phase.score**power for phase in phases]
         found |= series(c.ESTIMATOR, steps(phases, gains), **labels, stage="judged", term=term)
-    for place in c.CELLS:
+    for place, bucket in enumerate(CELLS):
         gains = [phase.runs * (cell(phase.score) == place) for phase in phases]
-        found |= series(c.SCORE_WEIGHT, steps(phases, gains), **labels, bucket=place)
+        found |= series(c.SCORE_WEIGHT, steps(phases, gains), **labels, bucket=bucket)
     bad = [phase.runs * (phase.score < 0.5) for phase in phases]
     found |= series(c.BAD_WEIGHT, steps(phases, bad), **labels)
     found |= series(c.SCORE, steps(phases, [phase.runs for phase in phases]), "_count", **labels, tier="local")

@@ -20,7 +20,17 @@ from hypothesis import strategies as st
 from otel_ctxscore.config.model import Target
 from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, RagRun, Retrieval, Score
 from otel_ctxscore.core.outcomes import Reason, TraceOutcome
-from otel_ctxscore.core.stats import Baseline, Estimate, Sums, TraceTotals, WeightedScore, compare, estimate
+from otel_ctxscore.core.stats import (
+    CELLS,
+    Baseline,
+    Estimate,
+    Stage,
+    Sums,
+    TraceTotals,
+    WeightedScore,
+    compare,
+    estimate,
+)
 from otel_ctxscore.core.stats.drift import POINTS
 from otel_ctxscore.core.stats.quantiles import chi_square
 from otel_ctxscore.telemetry import Evaluator, Metrics
@@ -44,7 +54,11 @@ class Case:
     traces: Sequence[Sequence[tuple[float, float, float, float]]]
     two_judges: bool
 
-    def sums(self, stage: str, replica: int) -> Sums:
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return ("screened", "judged") if self.two_judges else ("judged",)
+
+    def sums(self, stage: Stage, replica: int) -> Sums:
         """The sums of the traces that the replica had."""
         total = Sums()
         for runs in self.traces[replica::2]:
@@ -120,13 +134,13 @@ class Fleet:
             metrics.declare_evaluator(Evaluator(SCORER, VERSION, "local", "m", "context_precision/ap", ("judged",)))
             metrics.service("drifting")
             for service, case in self.cases.items():
-                for stage in ("screened", "judged")[1 - case.two_judges :]:
+                for stage in case.stages:
                     self._add(metrics, service, stage, Sums())
         self.scores = [random.Random(7).choice([0.0, 0.05, 0.1, 0.3, 0.45, 0.8, 0.95, 1.0, 1.0]) for _ in range(400)]
         self.baseline = Baseline.pin([40, 10, 0, 5, 20, 20, 0, 30, 40, 60, 100, 175], 500.0)
 
-    def _add(self, metrics: Metrics, service: str, stage: str, sums: Sums) -> None:
-        terms = sums.terms(stage)  # type: ignore[arg-type]
+    def _add(self, metrics: Metrics, service: str, stage: Stage, sums: Sums) -> None:
+        terms = sums.terms(stage)
         metrics.estimator(service, SCORER, VERSION, stage, terms)
         metrics.segment_estimator(service, ("index", "blue"), SCORER, VERSION, stage, terms)
 
@@ -134,7 +148,7 @@ class Fleet:
         """Everything happens."""
         for number, metrics in enumerate(self.replicas):
             for service, case in self.cases.items():
-                for stage in ("screened", "judged")[1 - case.two_judges :]:
+                for stage in case.stages:
                     self._add(metrics, service, stage, case.sums(stage, number))
             scores = self.scores[number::2]
             for score in scores:
@@ -146,7 +160,7 @@ class Fleet:
 
     def _pin(self, metrics: Metrics) -> None:
         series = "drifting", SCORER, VERSION
-        for cell, share, group in zip(c.CELLS, self.baseline.shares, self.baseline.groups, strict=True):
+        for cell, share, group in zip(CELLS, self.baseline.shares, self.baseline.groups, strict=True):
             metrics.gauge(c.BASELINE_SHARE, share, *series, cell, str(group))
         metrics.gauge(c.BASELINE_N_EFF, self.baseline.n_eff, *series)
         for point in POINTS:
@@ -244,7 +258,7 @@ def test_drift_is_that_of_python(scraped: Scraped, window: str) -> None:
         scraped.prometheus, ["score_weight", "estimate_n_eff", "psi", "psi_floor", "ks", "ks_floor"], window
     )
     series = frozenset({"service": "drifting", "scorer": SCORER, "version": VERSION}.items())
-    weights = [found["score_weight"][series | {("bucket", cell)}] for cell in c.CELLS]
+    weights = [found["score_weight"][series | {("bucket", cell)}] for cell in CELLS]
     drift = compare(scraped.fleet.baseline, weights, found["estimate_n_eff"][series])
     assert drift.psi_floors is not None
     assert drift.ks_floors is not None
