@@ -82,12 +82,12 @@ async def compare(labelled: Sequence[LabelledRun], judge: Judge) -> Report:
     scorers = [ContextPrecision()]
     evaluations = [one async for one in in_order(lambda each: evaluate(each.run, judge, scorers), labelled, AT_ONCE)]
     judged = [(line, e.judgement) for line, e in zip(labelled, evaluations, strict=True) if e.judgement is not None]
-    queries = [_useful(line, judgement) for line, judgement in judged]
+    queries = [query for line, judgement in judged if (query := _useful(line, judgement))]
     pairs = [pair for query in queries for pair in query]
     bins = reliability(pairs)
-    precisions = [
-        (average_precision([p.human for p in q]), average_precision([p.p >= YES for p in q])) for q in queries
-    ]
+    # A list of which people have seen a part has no precision of theirs.
+    whole = [_useful(line, judgement) for line, judgement in judged if None not in line.useful]
+    precisions = [(average_precision([p.human for p in q]), average_precision([p.p >= YES for p in q])) for q in whole]
     return Report(
         judge,
         agreement(queries),
@@ -148,7 +148,9 @@ def _warnings(report: Report, pairs: Query, loss_now: float, loss_then: float) -
 
 def _useful(line: LabelledRun, judgement: Judgement) -> list[Pair]:
     found = zip(judgement.verdicts, line.useful, strict=True)
-    return [Pair(verdict.p_useful, human) for verdict, human in found if verdict.p_useful is not None]
+    return [
+        Pair(verdict.p_useful, human) for verdict, human in found if verdict.p_useful is not None and human is not None
+    ]
 
 
 def _used(judged: Sequence[tuple[LabelledRun, Judgement]]) -> Agreement | None:

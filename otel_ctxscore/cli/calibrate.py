@@ -18,7 +18,7 @@ from otel_ctxscore.config import judges as cfg
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.judges.calibration import Calibration
 from otel_ctxscore.judges.drawing import TwoJudges
-from otel_ctxscore.monitoring.labels import LabelError, LabelledRun, read
+from otel_ctxscore.monitoring.labels import LabelError, LabelledRun, checked, is_judge, raw, without_text
 from otel_ctxscore.ports import Judge
 
 
@@ -26,13 +26,14 @@ from otel_ctxscore.ports import Judge
 @click.option(
     "--labels",
     required=True,
-    type=click.Path(path_type=Path),
-    help='JSON lines {"query": ..., "contexts": [{"text": ..., "useful": true}], "response": ...}.',
+    type=click.Path(allow_dash=True),
+    help='JSON lines {"query": ..., "contexts": [{"text": ..., "useful": true}], "response": ...}, or the CSV of '
+    "`export`; - is standard input.",
 )
 @CONFIG
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--write", type=click.Path(path_type=Path), help="Write the calibration here, for `calibration`.")
-def command(labels: Path, path: Path | None, form: str, write: Path | None) -> None:
+def command(labels: str, path: Path | None, form: str, write: Path | None) -> None:
     """Compare the judge with labels by people, and fit its probabilities to them.
 
     Says kappa, sensitivity and specificity with their intervals, how far probabilities can be taken at their word, and
@@ -40,7 +41,8 @@ def command(labels: Path, path: Path | None, form: str, write: Path | None) -> N
     is asked once a line.
 
     For the local judge and a cross-encoder it fits a calibration (Platt scaling) that --write keeps; name the file as
-    `calibration` of that judge. Some dozens of labelled queries of one's own traces are a start.
+    `calibration` of that judge. Some dozens of labelled queries of one's own traces are a start: label runs on the
+    page or by `otel-ctxscore label`, then `otel-ctxscore export --labels | otel-ctxscore calibrate --labels -`.
     """
     config = configuration.load(path)
     judges = _judges(config)
@@ -71,12 +73,24 @@ def _in_use(config: configuration.Config) -> Calibration:
     return Calibration() if file is None else Calibration.read(file)
 
 
-def _read(path: Path) -> list[LabelledRun]:
+def _read(path: str) -> list[LabelledRun]:
+    """The labelled runs. What bears no text any more, and what is the judge's own word, is said."""
+    gone = by_judge = 0
+    found: list[LabelledRun] = []
     try:
-        with path.open(encoding="utf-8") as lines:
-            found = list(read(lines))
+        with click.open_file(path, encoding="utf-8") as file:
+            for number, line in raw(file):
+                if without_text(line):
+                    gone += 1
+                else:
+                    found.append(checked(number, line))
+                    by_judge += is_judge(line.get("who"))
     except (OSError, UnicodeDecodeError, LabelError) as error:
         raise click.ClickException(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    if gone:
+        print(f"left out: {gone} lines whose text is not kept any more", file=sys.stderr)
+    if by_judge:
+        print(f"{by_judge} lines have a judge as `who`: its own word is no label", file=sys.stderr)
     if not found:
         raise click.ClickException(f"{path}: no labels")
     return found

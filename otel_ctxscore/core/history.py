@@ -5,13 +5,13 @@ The values that the state keeps, and the questions that the page and the API ask
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from otel_ctxscore.core.conventions import Considered
 from otel_ctxscore.core.lines import Line
-from otel_ctxscore.core.model import Evaluation
+from otel_ctxscore.core.model import Evaluation, Verdict
 from otel_ctxscore.core.outcomes import Closed, Reason, TraceOutcome
 from otel_ctxscore.core.spans import UNKNOWN_SERVICE
 
@@ -43,7 +43,7 @@ class RunQuery:
     """Which runs, in which order. `below` is a score in 0..1, before scale; with `scorer` of that scorer, else of any
     whose scores count in the outcome. `segment` and `value` go together. Times are Unix seconds, `until` exclusive.
     `cursor` is what the page before gave as `next`. Worst first: by the lowest score of the run, those without one
-    last."""
+    last. `labelled` asks for runs that people have labelled, each with `labels`."""
 
     service: str | None = None
     segment: str | None = None
@@ -57,6 +57,7 @@ class RunQuery:
     sort: Sort = "worst"
     limit: int = 50
     cursor: str | None = None
+    labelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,16 @@ class RunPage:
 
     runs: Sequence[Line]
     next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a person says of a run: a verdict for each context that they looked at, by its place in `RagRun.judged`.
+    `at` is when they said it, in Unix seconds."""
+
+    who: str
+    at: float
+    verdicts: Mapping[int, Verdict]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from otel_ctxscore.core.model import Context, Evaluation, Provenance, RagRun, Re
 
 Record = dict[str, Any]
 Store = Literal["text", "hash", "none"]
+KEPT_HISTORY = 20
+"""Messages of the conversation before a run that are kept with it, the last ones."""
 
 
 def record(evaluation: Evaluation, segments: Mapping[str, str] | None = None) -> Record:
@@ -33,6 +35,8 @@ def record(evaluation: Evaluation, segments: Mapping[str, str] | None = None) ->
         "incomplete_reason": run.incomplete_reason and run.incomplete_reason.value,
         "query_read_from": _where(run.query_read_from),
         "response_read_from": _where(run.response_read_from),
+        "query_from": run.query_from,
+        "precision_over": run.precision_over,
         "segments": {name: value for name, key in (segments or {}).items() if (value := segment_value(run, key))},
         "redelivered": run.redelivered,
         "backfill": evaluation.backfill,
@@ -71,13 +75,13 @@ def text_of(evaluation: Evaluation, store: Store) -> Record | None:
     explanations are left out then), or none of it."""
     if store == "none":
         return None
-    whole = to_jsonl(evaluation)
-    found = _text_parts(whole)
+    found = {**_text_parts(to_jsonl(evaluation)), "history": list(evaluation.run.history[-KEPT_HISTORY:])}
     return found if store == "text" else _hashed(found)
 
 
 def with_text(kept: Record, text: Record | None) -> Record:
     """The record with its text put back; without any, nulls stay."""
+    kept["history"] = None if text is None else text.get("history", [])
     if text is None:
         return kept
     kept |= {"query": text["query"], "response": text["response"], "missing": text["missing"]}
@@ -115,6 +119,7 @@ def _hashed(text: Record) -> Record:
             for r in text["retrievals"]
         ],
         "explanations": [None for _ in text["explanations"]],
+        "history": [(role, hashed(said)) for role, said in text["history"]],
     }
 
 

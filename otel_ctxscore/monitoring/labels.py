@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from otel_ctxscore.core.model import LEVELS, Context, Judgement, RagRun, Retrieval
@@ -18,6 +21,10 @@ from otel_ctxscore.core.stats import (
     estimate_judged,
     judge_rates,
 )
+from otel_ctxscore.monitoring.label_table import is_table, read_table
+
+VERDICT_FIELDS = ("useful", "relevance", "used")
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class LabelError(Exception):
@@ -26,23 +33,63 @@ class LabelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LabelledRun:
-    """A run and what people say of its contexts: `useful`, one for each of `run.judged`. `line` is as it was read."""
+    """A run and what people say of its contexts: `useful`, one for each of `run.judged`, None where they did not say.
+    `line` is as it was read."""
 
     run: RagRun
-    useful: tuple[bool, ...]
+    useful: tuple[bool | None, ...]
     line: Mapping[str, Any]
 
 
 def read(lines: Iterable[str]) -> Iterator[LabelledRun]:
-    """The runs of JSON lines `{query, contexts: [{text, useful, relevance?, used?}], response?}`; further keys are
-    kept. Raises LabelError."""
-    for number, text in enumerate(lines, 1):
-        if not text.strip():
-            continue
+    """The runs of JSON lines `{query, contexts: [{text, useful, relevance?, used?}], response?}`, or of the table of
+    `export --format csv`; further keys are kept. Raises LabelError."""
+    for number, line in raw(lines):
+        yield checked(number, line)
+
+
+def raw(lines: Iterable[str]) -> Iterator[tuple[int, Any]]:
+    """The label lines as they stand, each with its number. Raises LabelError for what cannot be read."""
+    numbered = enumerate(lines, 1)
+    first = next(((number, text) for number, text in numbered if text.strip()), (1, ""))
+    if is_table(first[1]):
         try:
-            yield parse(json.loads(text))
-        except ValueError as error:
-            raise LabelError(f"line {number}: {error}") from None
+            yield from read_table(chain([first[1]], (text for _, text in numbered)))
+        except (ValueError, csv.Error) as error:
+            raise LabelError(str(error)) from None
+        return
+    for number, text in chain([first], numbered):
+        if text.strip():
+            yield number, _json(number, text)
+
+
+def _json(number: int, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise LabelError(f"line {number}: {error}") from None
+
+
+def checked(number: int, line: object) -> LabelledRun:
+    """The run of a line. Raises LabelError, which names it."""
+    try:
+        return parse(line)
+    except ValueError as error:
+        raise LabelError(f"line {number}: {error}") from None
+
+
+def is_judge(who: object) -> bool:
+    """Whether `who` is what `export` writes of a judge, whose verdicts nobody has looked at."""
+    return isinstance(who, str) and (who == "judge" or who.startswith("judge "))
+
+
+def without_text(line: object) -> bool:
+    """Whether a line that the service wrote bears no text any more, or only hashes of it: no judge can look at it."""
+    contexts = line.get("contexts") if isinstance(line, dict) else None
+    if not isinstance(line, dict) or "run_id" not in line or not isinstance(contexts, list):
+        return False
+    texts = [line.get("query"), *(context.get("text") for context in contexts if isinstance(context, dict))]
+    return any(text is None or (isinstance(text, str) and _HASH.fullmatch(text)) for text in texts)
 
 
 def parse(line: object) -> LabelledRun:
@@ -66,13 +113,15 @@ def parse(line: object) -> LabelledRun:
     )
     if len(run.judged) != len(labelled):
         raise ValueError("a context stands there twice")
+    if not any(context.get(name) is not None for context in contexts for name in VERDICT_FIELDS):
+        raise ValueError("no context has a verdict")
     return LabelledRun(run, tuple(useful for _, useful in labelled), line)
 
 
-def _context(place: int, raw: object) -> tuple[Context, bool]:
+def _context(place: int, raw: object) -> tuple[Context, bool | None]:
     if not isinstance(raw, dict) or not isinstance(raw.get("text"), str) or not raw["text"].strip():
         raise ValueError(f"contexts[{place}] has no text")
-    if not isinstance(raw.get("useful"), bool):
+    if "useful" not in raw or not isinstance(raw["useful"], bool | None):
         raise ValueError(f"contexts[{place}].useful is neither true nor false")
     if raw.get("relevance") not in (None, *LEVELS):
         raise ValueError(f"contexts[{place}].relevance is none of {', '.join(LEVELS)}")
@@ -88,9 +137,9 @@ def rates(judged: Iterable[tuple[LabelledRun, Judgement]]) -> JudgeRates | None:
     return judge_rates(LabelledQuery.of(_pairs(labelled.useful, judgement)) for labelled, judgement in judged)
 
 
-def _pairs(useful: Sequence[bool], judgement: Judgement) -> Iterator[tuple[bool, bool]]:
+def _pairs(useful: Sequence[bool | None], judgement: Judgement) -> Iterator[tuple[bool, bool]]:
     for human, verdict in zip(useful, judgement.verdicts, strict=True):
-        if verdict.is_useful is not None:
+        if human is not None and verdict.is_useful is not None:
             yield human, verdict.is_useful
 
 

@@ -17,7 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from otel_ctxscore.io.state.schema import AGED, APPLICATION_ID, SCHEMA, SCHEMA_VERSION
+from otel_ctxscore.core.errors import StateError
+from otel_ctxscore.io.state.schema import AGED, APPLICATION_ID, SCHEMA, SCHEMA_VERSION, WITH_THEIR_RUN
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -30,10 +31,6 @@ PRUNED_SHARE = 0.2
 """Share of the rows that goes, oldest first, where the file has reached its size."""
 FULL_SHARE = 0.9
 Parameters = Sequence[object]
-
-
-class StateError(Exception):
-    """The state file cannot be used. The text is one line: what it is, and what to do."""
 
 
 def default_folder() -> Path:
@@ -130,6 +127,11 @@ class Database:
         if self._lock is not None:
             os.close(self._lock)
 
+    async def change(self, *writes: tuple[str, Parameters]) -> int:
+        """Commit these writes together and now; how many rows the last one touched. Raises StateError where they cannot
+        be, and then none of them is."""
+        return await self._run(lambda _: self._change(writes))
+
     async def erase(self, sql: str, parameters: Parameters = ()) -> int:
         """Delete rows, also from the log of the file; how many there were. Raises StateError where it cannot be."""
         return await self._run(lambda connection: _erase(connection, sql, parameters))
@@ -177,33 +179,46 @@ class Database:
         if self._clock() - self._pruned > PRUNE_SECONDS:
             self._pruned = self._clock()
             self._prune()
+        self._transact_with_room(batch)
+
+    def _change(self, writes: Sequence[tuple[str, Parameters]]) -> int:
         try:
-            self._transact(batch)
+            return self._transact_with_room(writes)
+        except (sqlite3.Error, UnicodeEncodeError) as error:
+            raise StateError(f"nothing was kept: {error}") from None
+
+    def _transact_with_room(self, writes: Sequence[tuple[str, Parameters]]) -> int:
+        try:
+            return self._transact(writes)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
                 raise
             self._make_room()
-            self._transact(batch)
+            return self._transact(writes)
 
-    def _transact(self, batch: list[tuple[str, Parameters]]) -> None:
+    def _transact(self, writes: Sequence[tuple[str, Parameters]]) -> int:
+        """Commit all or none of them; the rows that the last one touched."""
+        touched = 0
         with self._sql:
-            for sql, parameters in batch:
-                self._sql.execute(sql, parameters)
+            for sql, parameters in writes:
+                touched = self._sql.execute(sql, parameters).rowcount
+        return touched
 
     def _prune(self) -> None:
         """Rows beyond their age go; where the file is nearly full, so does the oldest share of the rest."""
         now = self._clock()
         with self._sql:
-            for table, holds in AGED:
+            for table, holds, _ in AGED:
                 horizon = now - self._ages[holds]
                 self._sql.execute(f"DELETE FROM {table} WHERE at < ?", (horizon,))  # noqa: S608 -- names of our own
+        self._drop_orphans()
         limit = self._sql.execute("PRAGMA max_page_count").fetchone()[0]
         page = self._sql.execute("PRAGMA page_size").fetchone()[0]
         if _used(self._sql) > FULL_SHARE * limit * page:
             self._make_room()
 
     def _make_room(self) -> None:
-        for table, _ in AGED:
+        for table in (aged.table for aged in AGED if aged.makes_room):
             count = self._sql.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
             # In pieces, for a full file has no room for the journal of one great deletion.
             for _ in range(max(1, int(count * PRUNED_SHARE)) // 500 + 1):
@@ -211,6 +226,12 @@ class Database:
                     self._sql.execute(
                         f"DELETE FROM {table} WHERE at IN (SELECT at FROM {table} ORDER BY at LIMIT 500)"  # noqa: S608
                     )
+        self._drop_orphans()
+
+    def _drop_orphans(self) -> None:
+        with self._sql:
+            for sql in WITH_THEIR_RUN:
+                self._sql.execute(sql)
 
 
 def _erase(sql: sqlite3.Connection, statement: str, parameters: Parameters) -> int:

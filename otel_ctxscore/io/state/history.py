@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
-from otel_ctxscore.core.history import DocumentUse, Finished, RunPage, RunQuery
+from otel_ctxscore.core.history import DocumentUse, Finished, Label, RunPage, RunQuery
 from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.core.records import Record, Store
 from otel_ctxscore.io.state.database import Database
 from otel_ctxscore.io.state.documents import Documents, Kind
+from otel_ctxscore.io.state.labels import Labels
 from otel_ctxscore.io.state.ledger import Ledger
+from otel_ctxscore.io.state.opinions import Opinions
 from otel_ctxscore.io.state.runs import Runs
 
 log = logging.getLogger(__name__)
@@ -32,6 +35,8 @@ class History:
         self._ledger = Ledger(database)
         self._runs = Runs(database, store=store, segments=segments, leading=leading)
         self._documents = Documents(database)
+        self._labels = Labels(database)
+        self._opinions = Opinions(database)
         self._clock = clock
 
     def finished(self, done: Finished) -> None:
@@ -56,10 +61,28 @@ class History:
             return None
 
     async def runs(self, query: RunQuery) -> RunPage:
-        return await self._runs.page(query)
+        """The runs that a question asks for. Raises ValueError for a cursor that is none."""
+        page = await self._runs.page(query)
+        if not query.labelled:
+            return page
+        labels = await self._labels.of([str(run["run_id"]) for run in page.runs])
+        return replace(page, runs=[{**run, "labels": labels[str(run["run_id"])]} for run in page.runs])
 
     async def run(self, known: str) -> Record | None:
-        return await self._runs.run(known)
+        """The run of an id, with what people say of it and what was judged again."""
+        found = await self._runs.run(known)
+        if found is None:
+            return None
+        labels, again = await self._labels.of([known]), await self._opinions.of(known)
+        return {**found, "labels": labels[known], "again": again}
+
+    async def label(self, known: str, label: Label) -> None:
+        """Keep what a person says of a run. Raises StateError."""
+        await self._labels.put(known, label)
+
+    async def judged_again(self, known: str, opinion: Mapping[str, object]) -> bool:
+        """Keep a judgement that somebody asked for; False where the run or its text is gone. Raises StateError."""
+        return await self._opinions.put(known, opinion)
 
     async def trace(self, trace_id: bytes) -> Record | None:
         """What became of a trace, with its runs; None for one that is not known."""

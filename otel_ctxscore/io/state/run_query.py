@@ -81,6 +81,8 @@ def _filters(query: RunQuery) -> list[Condition]:
     if query.segment is not None:
         sql = f"EXISTS (SELECT 1 FROM run_segments g WHERE g.name = ? AND g.value = ? AND g.n = {n})"  # noqa: S608
         found.append((sql, [query.segment, clean(query.value or "")]))
+    if query.labelled:
+        found.append(("EXISTS (SELECT 1 FROM labels l WHERE l.run_id = r.id)", []))
     return [one for one in found if one is not None]
 
 

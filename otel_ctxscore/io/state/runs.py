@@ -21,6 +21,11 @@ ALL = ""
 _SELECT = f"""
 SELECT {COLUMNS} FROM runs r JOIN run_records c ON c.n = r.n LEFT JOIN run_texts t ON t.n = r.n AND t.at >= ?
 """  # noqa: S608 -- names of our own
+_FORGET_BESIDE = (
+    "DELETE FROM label_notes WHERE run_id IN (SELECT id FROM runs WHERE trace_id = ?)",
+    "DELETE FROM opinions WHERE run_id IN (SELECT id FROM runs WHERE trace_id = ?)",
+    "DELETE FROM kept WHERE name >= 'anchor:' AND name < 'anchor;' AND json_extract(value, '$.trace_id') = ?",
+)
 
 
 class Runs:
@@ -93,12 +98,15 @@ class Runs:
 
     async def forget_text(self, trace_id: str) -> int:
         """Delete the text of a trace's runs from the disk, also the notes and missing pieces of theirs that the verdict
-        cache holds; of how many runs there was any. Raises StateError."""
+        cache holds, what people noted, what was judged again, and the anchors that were made of them; of how many runs
+        there was any. Raises StateError."""
         pieces = [piece for run in await self.of_trace(trace_id) for piece in _judges_words(run)]
         if pieces:
             where = " OR ".join(["instr(judgement, ?)"] * len(pieces))
             await self._database.erase(f"DELETE FROM verdicts WHERE {where}", [json.dumps(one) for one in pieces])  # noqa: S608
         self._database.write("UPDATE runs SET content = 'deleted' WHERE trace_id = ?", (trace_id,))
+        for sql in _FORGET_BESIDE:
+            await self._database.erase(sql, (trace_id,))
         return await self._database.erase(
             "DELETE FROM run_texts WHERE n IN (SELECT n FROM runs WHERE trace_id = ?)", (trace_id,)
         )

@@ -47,6 +47,19 @@ CREATE TABLE IF NOT EXISTS run_segments (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS run_segments_n ON run_segments (n);
 
+-- What people say of runs, and the last judgement that one of them asked for. They name a run by its id, for a repeat
+-- takes its place under the same one. at is that of the run's text.
+CREATE TABLE IF NOT EXISTS labels (
+  run_id TEXT NOT NULL, who TEXT NOT NULL, said REAL NOT NULL, verdicts TEXT NOT NULL, PRIMARY KEY (run_id, who)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS label_notes (
+  run_id TEXT NOT NULL, who TEXT NOT NULL, at REAL NOT NULL, notes TEXT NOT NULL, PRIMARY KEY (run_id, who),
+  FOREIGN KEY (run_id, who) REFERENCES labels (run_id, who) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS label_notes_at ON label_notes (at);
+CREATE TABLE IF NOT EXISTS opinions (run_id TEXT PRIMARY KEY, at REAL NOT NULL, opinion TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS opinions_at ON opinions (at);
+
 -- A row a day; at is its start.
 CREATE TABLE IF NOT EXISTS documents (
   kind TEXT NOT NULL, service TEXT NOT NULL, document TEXT NOT NULL, at REAL NOT NULL, retrieved INTEGER NOT NULL,
@@ -58,16 +71,26 @@ CREATE INDEX IF NOT EXISTS documents_at ON documents (at);
 
 
 class Aged(NamedTuple):
-    """A table whose rows go with age, by their column `at`: those that hold text sooner than the rest."""
+    """A table whose rows go with age, by their column `at`: those that hold text sooner than the rest. `makes_room` is
+    false where a full file does not cost its rows: what people wrote goes only with its run."""
 
     table: str
     holds: Literal["history", "text"]
+    makes_room: bool = True
 
 
 AGED = (
     Aged("verdicts", "text"),
     Aged("run_texts", "text"),
+    Aged("opinions", "text"),
+    Aged("label_notes", "text", makes_room=False),
     Aged("runs", "history"),
     Aged("traces", "history"),
     Aged("documents", "history"),
 )
+
+WITH_THEIR_RUN = tuple(
+    f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = {table}.run_id)"  # noqa: S608
+    for table in ("labels", "opinions")
+)
+"""What is done once runs have gone: what was said of them goes too."""
