@@ -13,6 +13,8 @@ from otel_ctxscore.core.stats.budget import (
     mean_spread,
     refilled,
 )
+from otel_ctxscore.core.stats.change import ChangePoint, Contribution, change_point, contributions
+from otel_ctxscore.core.stats.difference import Difference, difference, estimate_mean
 from otel_ctxscore.core.stats.drift import CELLS, Baseline, Drift, cell, compare, drifted
 from otel_ctxscore.core.stats.estimate import Estimate, estimate, estimate_judged, estimate_screened
 from otel_ctxscore.core.stats.labels import (
@@ -34,7 +36,10 @@ __all__ = [
     "AnchorWatch",
     "Baseline",
     "Blame",
+    "ChangePoint",
+    "Contribution",
     "Detector",
+    "Difference",
     "Drift",
     "Estimate",
     "JudgeRates",
@@ -52,12 +57,16 @@ __all__ = [
     "average_ratio",
     "blame",
     "cell",
+    "change_point",
     "compare",
+    "contributions",
     "corrected_precision",
     "corrected_share",
+    "difference",
     "drifted",
     "estimate",
     "estimate_judged",
+    "estimate_mean",
     "estimate_screened",
     "judge_rates",
     "judging_probability",
