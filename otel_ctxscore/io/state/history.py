@@ -12,6 +12,7 @@ from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.core.records import Record, Store
 from otel_ctxscore.io.state.database import Database
 from otel_ctxscore.io.state.documents import Documents, Kind
+from otel_ctxscore.io.state.hours import HOUR, Hours
 from otel_ctxscore.io.state.labels import Labels
 from otel_ctxscore.io.state.ledger import Ledger
 from otel_ctxscore.io.state.opinions import Opinions
@@ -21,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class History:
-    """Keeps finished traces and answers what the page and the API ask. See `Runs` for the arguments."""
+    """Keeps finished traces and answers what the page and the API ask. See `Runs` and `Hours` for the arguments."""
 
     def __init__(
         self,
@@ -30,8 +31,10 @@ class History:
         store: Store = "text",
         segments: Mapping[str, str] | None = None,
         leading: Collection[str] = ("context_precision", "context_relevance"),
+        tick: float = HOUR,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self.hours = Hours(database, segments or {}, leading, tick=tick)
         self._ledger = Ledger(database)
         self._runs = Runs(database, store=store, segments=segments, leading=leading)
         self._documents = Documents(database)
@@ -44,12 +47,17 @@ class History:
         try:
             now = self._clock()
             self._ledger.add(done, now)
+            self.hours.add(done, now)
             for evaluation in done.evaluations:
                 if evaluation.outcome is not TraceOutcome.NOT_SAMPLED:
                     self._runs.add(evaluation, now)
                     self._documents.add(evaluation, now)
         except Exception:
             log.exception("trace %s is missing in the history", done.trace_id.hex())
+
+    def save(self) -> None:
+        """Hand over to the database what waits in memory."""
+        self.hours.save()
 
     async def evaluated(self, trace_id: bytes) -> str | None:
         """The service of a trace that was scored and whose scores every sink has; None for any other, and where that

@@ -27,6 +27,7 @@ CREATE TABLE IF NOT EXISTS runs (
 CREATE INDEX IF NOT EXISTS runs_at ON runs (at);
 CREATE INDEX IF NOT EXISTS runs_trace ON runs (trace_id);
 CREATE INDEX IF NOT EXISTS runs_service ON runs (service);
+CREATE INDEX IF NOT EXISTS runs_reason ON runs (reason);
 CREATE TABLE IF NOT EXISTS run_records (
   n INTEGER PRIMARY KEY REFERENCES runs (n) ON DELETE CASCADE, record BLOB NOT NULL
 );
@@ -67,6 +68,32 @@ CREATE TABLE IF NOT EXISTS documents (
   PRIMARY KEY (kind, service, document, at)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS documents_at ON documents (at);
+
+-- A row an hour; at is its start, and stands first, for all questions are about a time. What is summed is in
+-- core/hours.py and core/stats/sums.py.
+CREATE TABLE IF NOT EXISTS hour_sums (
+  at REAL NOT NULL, service TEXT NOT NULL, scorer TEXT NOT NULL, version TEXT NOT NULL, stage TEXT NOT NULL,
+  n REAL NOT NULL, w REAL NOT NULL, wf REAL NOT NULL, ww REAL NOT NULL, wwf REAL NOT NULL, wwff REAL NOT NULL,
+  wy REAL NOT NULL, wwy REAL NOT NULL, wwyy REAL NOT NULL, wwyf REAL NOT NULL,
+  PRIMARY KEY (at, service, scorer, version, stage)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS hour_segments (
+  at REAL NOT NULL, segment TEXT NOT NULL, service TEXT NOT NULL, scorer TEXT NOT NULL, version TEXT NOT NULL,
+  stage TEXT NOT NULL, value TEXT NOT NULL,
+  n REAL NOT NULL, w REAL NOT NULL, wf REAL NOT NULL, ww REAL NOT NULL, wwf REAL NOT NULL, wwff REAL NOT NULL,
+  wy REAL NOT NULL, wwy REAL NOT NULL, wwyy REAL NOT NULL, wwyf REAL NOT NULL,
+  PRIMARY KEY (at, segment, service, scorer, version, stage, value)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS hour_counts (
+  at REAL NOT NULL, service TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, detail TEXT NOT NULL,
+  n REAL NOT NULL, PRIMARY KEY (at, service, kind, name, detail)
+) WITHOUT ROWID;
+-- at is when a score last came from it.
+CREATE TABLE IF NOT EXISTS evaluators (
+  scorer TEXT NOT NULL, version TEXT NOT NULL, tier TEXT NOT NULL, model TEXT NOT NULL, at REAL NOT NULL,
+  PRIMARY KEY (scorer, version)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS evaluators_at ON evaluators (at);
 """
 
 
@@ -87,6 +114,10 @@ AGED = (
     Aged("runs", "history"),
     Aged("traces", "history"),
     Aged("documents", "history"),
+    Aged("hour_sums", "history"),
+    Aged("hour_segments", "history"),
+    Aged("hour_counts", "history"),
+    Aged("evaluators", "history"),
 )
 
 WITH_THEIR_RUN = tuple(
