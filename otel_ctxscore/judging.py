@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from otel_ctxscore.core.budget import Budget, Kind
+from otel_ctxscore.core.budget import Budget, Kind, costs_of
 from otel_ctxscore.core.model import CheapScore, Evaluation, JudgedBy, Judgement, RagRun, Screening
 from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.core.sampling import seed_of, uniform
@@ -86,8 +86,7 @@ class Judging:
             by = evaluation.judged_by
             if by is not None and evaluation.judgement is not None:
                 self._by = JudgedBy(by.tier, by.model, by.version)
-            if by is not None and not by.cached:
-                costs = {"tokens": float(by.tokens), "usd": by.cost_usd or 0.0}
+            costs = costs_of(by)
             return evaluation
         finally:
             self.budget.settle(costs)

@@ -35,6 +35,7 @@ from otel_ctxscore.judging import Judging
 from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Monitor, Pace, Series
 from otel_ctxscore.pipeline import Pipeline
 from otel_ctxscore.ports import CountsInFlight, Judge, Sink, Source, plugins
+from otel_ctxscore.reviewing import Reviewing
 from otel_ctxscore.telemetry import Evaluator, Metrics, catalogue
 from otel_ctxscore.web import AdminServer, Reloaded, Snapshot, SourceStatus, Whereabouts
 from otel_ctxscore.web.standings import Standings
@@ -98,7 +99,7 @@ class Service:
             config,
             self.metrics,
             self._kept,
-            self._judge_anchor,
+            self._judge_anew,
             [scorer.name for scorer in self.scorers],
             pace=pace,
         )
@@ -115,19 +116,24 @@ class Service:
             finish=self.history.finished,
             evaluated=self.history.evaluated,
         )
-        self.admin = AdminServer(config.admin, self, self.metrics)
+        reviewing = Reviewing(self.history, self._kept, self._judge_anew, self.budget, spent=self._keep_budget)
+        self.admin = AdminServer(config.admin, self, self.metrics, reviewing)
         self._began = time.time()
         self._declare()
 
     async def _evaluate(self, run: RagRun) -> Evaluation:
         evaluation = await self.judging.evaluate(run)
         self.standings.add(evaluation)
-        if self.budget.limits.by_day and evaluation.judged_by is not None:
-            self._kept.put("budget", "today", self.budget.as_dict())
+        if evaluation.judged_by is not None:
+            self._keep_budget()
         return evaluation
 
-    async def _judge_anchor(self, run: RagRun) -> Evaluation:
-        """Judge an anchor anew, by a judge of its own that knows no verdict from before."""
+    def _keep_budget(self) -> None:
+        if self.budget.limits.by_day:
+            self._kept.put("budget", "today", self.budget.as_dict())
+
+    async def _judge_anew(self, run: RagRun) -> Evaluation:
+        """Judge an anchor, or a run that somebody picked, by a judge of its own that knows no verdict from before."""
         self._fresh = self._fresh or parts.published(parts.judge(self.config))
         evaluation = await evaluate(run, self._fresh, self.scorers)
         if evaluation.judged_by is not None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from otel_ctxscore.core.model import JudgedBy
 from otel_ctxscore.core.stats import Traffic, judging_probability, refilled
 
 MINUTE = 60.0
@@ -37,6 +38,11 @@ class Limits:
     def by_day(self) -> dict[Kind, float]:
         given: dict[Kind, float | None] = {"tokens": self.tokens_per_day, "usd": self.usd_per_day}
         return {kind: limit for kind, limit in given.items() if limit is not None}
+
+
+def costs_of(by: JudgedBy | None) -> dict[Kind, float]:
+    """What a judgement cost, for `Budget.settle`; nothing where no judge was asked, or the verdict was known."""
+    return {} if by is None or by.cached else {"tokens": float(by.tokens), "usd": by.cost_usd or 0.0}
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from aiohttp import web
+from aiohttp import BasicAuth, web
 from aiohttp.typedefs import Middleware
 
 from otel_ctxscore.config.outlets import Admin, AdminAuth
@@ -138,6 +138,14 @@ def _passwords(auth: AdminAuth) -> list[bytes]:
     if not lines:
         raise ValueError(f"{path} is empty")
     return [line.encode() for line in lines]
+
+
+def user(request: web.Request) -> str:
+    """The name that the sender logged in with; empty without one."""
+    try:
+        return str(BasicAuth.decode(request.headers.get("Authorization", "")).login)
+    except ValueError:
+        return ""
 
 
 # ---- writes -----------------------------------------------------------------------------------------------------

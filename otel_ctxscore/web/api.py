@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from aiohttp import BasicAuth, web
+from aiohttp import web
 
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Series
+from otel_ctxscore.web.access import user
 from otel_ctxscore.web.errors import error
 from otel_ctxscore.web.rendering import rfc3339
 from otel_ctxscore.web.status import Status
@@ -75,18 +76,11 @@ async def _by(request: web.Request) -> str | None:
     """Who acknowledges: as the body says, else the user who is logged in, else nobody in particular."""
     body = await request.text() if request.content_type == "application/json" else ""
     try:
-        said = json.loads(body).get("by") if body else _user(request.headers.get("Authorization", ""))
+        said = json.loads(body).get("by") if body else user(request)
     except (ValueError, AttributeError):
         return None
     said = "" if said is None else said
     return said if isinstance(said, str) and len(said) <= MAX_NAME else None
-
-
-def _user(authorization: str) -> str:
-    try:
-        return str(BasicAuth.decode(authorization).login)
-    except ValueError:
-        return ""
 
 
 def _unknown(known: str) -> web.Response:

@@ -21,9 +21,12 @@ from otel_ctxscore.web import (
     history_api,
     overview,
     probes,
+    run_api,
+    run_page,
     runs_page,
     why_page,
 )
+from otel_ctxscore.web.review import Review
 from otel_ctxscore.web.status import Status
 
 HEADERS = {
@@ -41,7 +44,7 @@ _GRACE = 2.0
 """Seconds that requests in work have when the server stops."""
 
 
-def application(admin: Admin, status: Status, metrics: Metrics) -> web.Application:
+def application(admin: Admin, status: Status, metrics: Metrics, review: Review) -> web.Application:
     """All views behind the checks."""
     app = web.Application(
         middlewares=[
@@ -56,11 +59,13 @@ def application(admin: Admin, status: Status, metrics: Metrics) -> web.Applicati
     app[access.HAS_TOKEN] = admin.auth is not None and admin.auth.token_file is not None
     app.add_routes(probes.routes(status, metrics))
     app.add_routes(overview.routes(status, admin.trace_url))
-    app.add_routes(runs_page.routes(status, admin.trace_url))
+    app.add_routes(runs_page.routes(status))
+    app.add_routes(run_page.routes(status, review, admin.trace_url))
     app.add_routes(documents_page.routes(status))
     app.add_routes(why_page.routes(status))
     app.add_routes(api.routes(status))
     app.add_routes(history_api.routes(status))
+    app.add_routes(run_api.routes(status, review))
     app.add_routes(exports.routes(status))
     app.add_routes(_static())
     app.on_response_prepare.append(_headers)
@@ -71,12 +76,12 @@ def application(admin: Admin, status: Status, metrics: Metrics) -> web.Applicati
 class AdminServer:
     """Serves the admin address. `url` is where, once it is started."""
 
-    def __init__(self, admin: Admin, status: Status, metrics: Metrics) -> None:
+    def __init__(self, admin: Admin, status: Status, metrics: Metrics, review: Review) -> None:
         """Raises ConfigError where the address would be open to others without a login."""
         access.check(admin)
         self._admin = admin
         self._runner = web.AppRunner(
-            application(admin, status, metrics), access_log=None, handle_signals=False, shutdown_timeout=_GRACE
+            application(admin, status, metrics, review), access_log=None, handle_signals=False, shutdown_timeout=_GRACE
         )
         self.url = ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from otel_ctxscore.web.exports import judged
+from otel_ctxscore.core.kept_run import judged_contexts
 
 WEIGHTS = {"high": 1.0, "medium": 0.7, "low": 0.3, "none": 0.0}
 
@@ -24,7 +24,7 @@ def lines(run: dict[str, Any], score: dict[str, Any]) -> list[str]:
 def _contexts(run: dict[str, Any], score: dict[str, Any]) -> list[dict[str, Any]]:
     """The ranked list that a score is about."""
     place = score["retrieval"]
-    return judged(run) if place is None else list(run["retrievals"][place]["contexts"])
+    return judged_contexts(run) if place is None else list(run["retrievals"][place]["contexts"])
 
 
 def _useful(contexts: Sequence[dict[str, Any]]) -> list[int]:

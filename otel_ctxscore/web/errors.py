@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from otel_ctxscore.core.errors import StateError
 from otel_ctxscore.web.questions import BadQuestion
 
 log = logging.getLogger(__name__)
@@ -19,6 +20,15 @@ def error(status: int, what: str, hint: str, **headers: str) -> web.Response:
     return web.json_response({"error": what, "hint": hint}, status=status, headers=names)
 
 
+class Refused(Exception):  # noqa: N818 -- a state of the service, not a fault
+    """What was asked cannot be done now, and nothing has changed. `hint` says what to do; `status` is that of HTTP."""
+
+    def __init__(self, status: int, what: str, hint: str) -> None:
+        super().__init__(what)
+        self.status = status
+        self.hint = hint
+
+
 @web.middleware
 async def as_json(request: web.Request, handler: Answerer) -> web.StreamResponse:
     """Whatever goes wrong is an error of that form; a fault of our own is logged with its trace back."""
@@ -26,6 +36,10 @@ async def as_json(request: web.Request, handler: Answerer) -> web.StreamResponse
         return await handler(request)
     except BadQuestion as refusal:
         return error(400, str(refusal), refusal.hint)
+    except Refused as refusal:
+        return error(refusal.status, str(refusal), refusal.hint)
+    except StateError as fault:
+        return error(503, str(fault), "see state.path and state.max_size, and the log of the service")
     except web.HTTPMethodNotAllowed as refusal:
         allowed = ", ".join(sorted(refusal.allowed_methods))
         return error(405, f"{request.method} is not allowed here", f"allowed: {allowed}", Allow=allowed)

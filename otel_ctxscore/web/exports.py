@@ -1,5 +1,5 @@
-"""`/api/v1/export`: runs in the form that labels have. Once people have put their word in place of the judge's, it is
-what `calibrate --labels` reads."""
+"""`/api/v1/export`: runs in the form that labels have, with the judge's word or with that of people: what `label` and
+`calibrate --labels` read."""
 
 from __future__ import annotations
 
@@ -8,43 +8,49 @@ import io
 import json
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
-from typing import Any
 
 from aiohttp import web
 
 from otel_ctxscore.core.history import RunQuery
+from otel_ctxscore.core.kept_run import judged_contexts
+from otel_ctxscore.core.records import Record
+from otel_ctxscore.monitoring.label_table import COLUMNS, cell
 from otel_ctxscore.web.questions import BadQuestion, run_query
 from otel_ctxscore.web.rendering import rfc3339
 from otel_ctxscore.web.status import History, Status
 
 FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
-COLUMNS = (
-    "run_id", "trace_id", "service", "who", "at", "outcome", "reason", "query", "response", "index", "id", "text",
-    "useful", "relevance", "used", "note",
-)  # fmt: skip
+KINDS = ("runs", "labels")
 CHUNK = 100
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def routes(status: Status) -> list[web.RouteDef]:
-    """`GET export`, with `format` and the filters of `GET runs`; all runs, the newest first where nothing is said."""
+    """`GET export`, with `kind`, `format` and the filters of `GET runs`; all, the newest run first where nothing is
+    said."""
 
     async def export(request: web.Request) -> web.StreamResponse:
         given = dict(request.query)
-        form = given.pop("format", "jsonl")
-        if form not in FORMATS:
-            raise BadQuestion(f"format is {form!r}", f"format is one of {', '.join(FORMATS)}")
+        form = _one_of("format", given.pop("format", "jsonl"), tuple(FORMATS))
+        kind = _one_of("kind", given.pop("kind", "runs"), KINDS)
         if {"limit", "cursor"} & given.keys():
             raise BadQuestion("an export has no pages", "leave limit and cursor out")
         query = run_query({"sort": "newest", **given, "limit": str(CHUNK)})
-        return await _streamed(request, _lines(status.history, query, form), form)
+        query = replace(query, labelled=kind == "labels")
+        return await _streamed(request, _lines(status.history, query, form), f"{kind}.{form}")
 
     return [web.get("/api/v1/export", export)]
 
 
-async def _streamed(request: web.Request, chunks: AsyncIterator[bytes], form: str) -> web.StreamResponse:
-    answer = web.StreamResponse(headers={"Content-Type": f"{FORMATS[form]}; charset=utf-8"})
-    answer.headers["Content-Disposition"] = f'attachment; filename="runs.{form}"'
+def _one_of(name: str, given: str, known: tuple[str, ...]) -> str:
+    if given not in known:
+        raise BadQuestion(f"{name} is {given!r}", f"{name} is one of {', '.join(known)}")
+    return given
+
+
+async def _streamed(request: web.Request, chunks: AsyncIterator[bytes], name: str) -> web.StreamResponse:
+    content_type = FORMATS[name.rpartition(".")[2]]
+    answer = web.StreamResponse(headers={"Content-Type": f"{content_type}; charset=utf-8"})
+    answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     await answer.prepare(request)
     async for chunk in chunks:
         await answer.write(chunk)
@@ -56,11 +62,12 @@ async def _lines(history: History, query: RunQuery, form: str) -> AsyncIterator[
     if form == "csv":
         yield _csv([COLUMNS])
     async for run in _all(history, query):
-        line = labelled(run)
-        yield _csv(_rows(line)) if form == "csv" else f"{json.dumps(line)}\n".encode()
+        lines = [label_line(run, label) for label in run["labels"]] if query.labelled else [judge_line(run)]
+        for line in lines:
+            yield _csv(_rows(line)) if form == "csv" else f"{json.dumps(line)}\n".encode()
 
 
-async def _all(history: History, query: RunQuery) -> AsyncIterator[dict[str, Any]]:
+async def _all(history: History, query: RunQuery) -> AsyncIterator[Record]:
     while True:
         page = await history.runs(query)
         for run in page.runs:
@@ -70,48 +77,46 @@ async def _all(history: History, query: RunQuery) -> AsyncIterator[dict[str, Any
         query = replace(query, cursor=page.next)
 
 
-def labelled(run: dict[str, Any]) -> dict[str, Any]:
+def judge_line(run: Record) -> Record:
     """A run as a label line: its distinct contexts with the judge's verdicts, and the judge as `who`."""
     judge = run["judge"]
+    who = f"judge {judge['tier']} {judge['model']}" if judge["tier"] else None
+    contexts = [_context(context, context) for context in judged_contexts(run)]
+    return {**_line(run, who, run["at"], contexts), "scores": run["scores"]}
+
+
+def label_line(run: Record, label: Record) -> Record:
+    """A run as a label line with the verdicts of a person, null where they gave none."""
+    said = {verdict["index"]: verdict for verdict in label["contexts"]}
+    contexts = [_context(context, said.get(context["index"], {})) for context in judged_contexts(run)]
+    return _line(run, label["who"], label["at"], contexts)
+
+
+def _line(run: Record, who: str | None, at: float, contexts: list[Record]) -> Record:
     return {
         "run_id": run["run_id"],
         "trace_id": run["trace_id"],
         "service": run["service"],
-        "who": f"judge {judge['tier']} {judge['model']}" if judge["tier"] else None,
-        "at": rfc3339(run["at"]),
+        "who": who,
+        "at": rfc3339(at),
         "outcome": run["outcome"],
         "reason": run["reason"],
         "query": run["query"],
         "response": run["response"],
-        "contexts": [_context(context) for context in judged(run)],
-        "scores": run["scores"],
+        "contexts": contexts,
     }
 
 
-def judged(run: dict[str, Any]) -> list[dict[str, Any]]:
-    """The distinct contexts of a run, as one judge call saw them."""
-    found = {context["index"]: context for retrieval in run["retrievals"] for context in retrieval["contexts"]}
-    found.pop(None, None)
-    return [found[index] for index in sorted(found)]
+def _context(context: Record, verdict: Record) -> Record:
+    shown = {name: context[name] for name in ("index", "text", "id")}
+    return {**shown, **{name: verdict.get(name) for name in ("useful", "relevance", "used", "note")}}
 
 
-def _context(context: dict[str, Any]) -> dict[str, Any]:
-    return {name: context[name] for name in ("text", "id", "useful", "relevance", "used", "note")}
-
-
-def _rows(line: dict[str, Any]) -> Iterable[list[object]]:
+def _rows(line: Record) -> Iterable[list[object]]:
     """A row a context, or one for a run without any."""
-    for index, context in enumerate(line["contexts"] or [{}]):
-        whole = {**line, **context, "index": index if context else None}
-        yield [_cell(whole.get(column)) for column in COLUMNS]
-
-
-def _cell(value: object) -> object:
-    """A quotation mark before what a spreadsheet would take for a formula: the text comes from anybody's traffic."""
-    if isinstance(value, str):
-        text = value.encode("utf-8", "replace").decode()
-        return f"'{text}" if text.startswith(_FORMULA) else text
-    return value
+    for context in line["contexts"] or [{}]:
+        whole = {**line, **context}
+        yield [cell(whole.get(column)) for column in COLUMNS]
 
 
 def _csv(rows: Iterable[Iterable[object]]) -> bytes:

@@ -1,4 +1,4 @@
-"""`/api/v1`: runs, traces, documents, and deleting text."""
+"""`/api/v1`: lists of runs, traces, documents, and deleting text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DOCUMENT_PARAMETERS = ("by", "service", "since", "limit", "page")
 
 
 def routes(status: Status) -> list[web.RouteDef]:
-    """`GET runs`, `runs/{id}`, `traces/{trace_id}`, `documents`; `DELETE traces/{trace_id}/content`."""
+    """`GET runs`, `traces/{trace_id}`, `documents`; `DELETE traces/{trace_id}/content`."""
     history = status.history
 
     def told(body: dict[str, Any]) -> web.Response:
@@ -26,12 +26,6 @@ def routes(status: Status) -> list[web.RouteDef]:
     async def runs(request: web.Request) -> web.Response:
         found = await page_of(status, run_query(request.query))
         return told({"runs": [summary(run) for run in found.runs], "next": found.next})
-
-    async def run(request: web.Request) -> web.Response:
-        found = await history.run(request.match_info["id"])
-        if found is None:
-            return error(404, "there is no such run", "GET /api/v1/runs lists them; old ones go with state.max_age")
-        return told(shown(found))
 
     async def trace(request: web.Request) -> web.Response:
         asked = trace_id(request.match_info["trace_id"])
@@ -52,7 +46,6 @@ def routes(status: Status) -> list[web.RouteDef]:
 
     return [
         web.get("/api/v1/runs", runs),
-        web.get("/api/v1/runs/{id}", run),
         web.get("/api/v1/traces/{trace_id}", trace),
         web.get("/api/v1/documents", documents),
         web.delete("/api/v1/traces/{trace_id}/content", forget),
@@ -104,7 +97,7 @@ def shown(known: dict[str, Any]) -> dict[str, Any]:
 
 def summary(run: dict[str, Any]) -> dict[str, Any]:
     """A run in a list: without contexts and response, which `runs/{id}` has."""
-    left_out = ("retrievals", "response", "missing", "query_read_from", "response_read_from")
+    left_out = ("retrievals", "response", "history", "missing", "query_read_from", "response_read_from")
     contexts = sum(len(retrieval["contexts"]) for retrieval in run["retrievals"])
     return {**{name: value for name, value in shown(run).items() if name not in left_out}, "contexts": contexts}
 

@@ -1,20 +1,17 @@
-"""The views Runs, worst first, and Run, down to the passage at fault."""
+"""The view Runs, the worst first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from aiohttp import web
 
 from otel_ctxscore.core.history import RunPage, RunQuery
 from otel_ctxscore.core.outcomes import Reason, TraceOutcome
-from otel_ctxscore.web.arithmetic import lines
 from otel_ctxscore.web.history_api import page_of
-from otel_ctxscore.web.meanings import meaning
 from otel_ctxscore.web.questions import BadQuestion, run_query
-from otel_ctxscore.web.rendering import page, query, trace_link
+from otel_ctxscore.web.rendering import page, query
 from otel_ctxscore.web.status import Status
 
 RELATIVES = frozenset({"hit_rate", "reciprocal_rank", "share_useful"})
@@ -22,9 +19,8 @@ RELATIVES = frozenset({"hit_rate", "reciprocal_rank", "share_useful"})
 FIELDS = ("service", "segment", "value", "scorer", "below", "outcome", "reason", "since", "until", "sort", "limit")
 
 
-def routes(status: Status, trace_url: str | None) -> list[web.RouteDef]:
-    """`/runs` with the parameters of `GET /api/v1/runs`, and `/runs/{id}`."""
-    link = partial(trace_link, trace_url)
+def routes(status: Status) -> list[web.RouteDef]:
+    """`/runs`, with the parameters of `GET /api/v1/runs`."""
 
     async def runs(request: web.Request) -> web.Response:
         given = {name: request.query.get(name, "") for name in FIELDS}
@@ -46,20 +42,7 @@ def routes(status: Status, trace_url: str | None) -> list[web.RouteDef]:
             choices=_choices(status),
         )
 
-    async def run(request: web.Request) -> web.Response:
-        found = await status.history.run(request.match_info["id"])
-        return page(
-            "run.html",
-            "runs",
-            root="../",
-            status=200 if found else 404,
-            it=found,
-            link=link,
-            scores=[(score, lines(found, score)) for score in found["scores"]] if found else (),
-            meaning=meaning,
-        )
-
-    return [web.get("/runs", runs), web.get("/runs/{id}", run)]
+    return [web.get("/runs", runs)]
 
 
 def _row(run: dict[str, Any], scorer: str | None) -> dict[str, Any]:

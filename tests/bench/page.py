@@ -28,7 +28,7 @@ from otel_ctxscore.scorers.context_precision import ContextPrecision
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.testing import ScriptedJudge
 from otel_ctxscore.web.app import application
-from tests.web.fakes import FakeService
+from tests.web.fakes import FakeService, NoReview
 
 LIMIT = 0.2
 MAX_SIZE = 1 << 30
@@ -138,7 +138,7 @@ async def main(traces: int, runs: int) -> int:
         size = await past.database.size()
         rate = traces / (time.perf_counter() - began)
         print(f"{traces} traces, {runs} runs: {size / 2**20:.0f} MiB, kept at {rate:.0f} traces/s")
-        app = application(Admin(), FakeService(history=past.history), Metrics())
+        app = application(Admin(), FakeService(history=past.history), Metrics(), NoReview())
         async with TestClient(TestServer(app)) as http:
             first = (await (await http.get("/api/v1/runs")).json())["runs"][0]["run_id"]
             times = {path: await measured(http, path) for path in (*VIEWS, f"/runs/{first}")}

@@ -14,7 +14,7 @@ from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web.app import AdminServer
 from tests.cli.run import Ended, run
 from tests.services.certificates import Certificates
-from tests.web.fakes import FakeService
+from tests.web.fakes import FakeService, NoReview
 
 Arguments = list[str | Path]
 
@@ -33,7 +33,7 @@ async def server(certificates: Certificates, token: Path) -> AsyncIterator[Admin
     """An admin address that asks for a client certificate and a token."""
     tls = {"cert": certificates.cert, "key": certificates.key, "client_ca": certificates.ca}
     admin = Admin.model_validate({"listen": "127.0.0.1:0", "tls": tls, "auth": {"token_file": token}})
-    found = AdminServer(admin, FakeService(kept={"a1": RECORD}), Metrics())
+    found = AdminServer(admin, FakeService(kept={"a1": RECORD}), Metrics(), NoReview())
     await found.start()
     yield found
     await found.stop()

@@ -11,10 +11,14 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from otel_ctxscore.config.outlets import Admin
 from otel_ctxscore.core.errors import ConfigError
-from otel_ctxscore.core.history import DocumentUse, RunPage, RunQuery
+from otel_ctxscore.core.history import DocumentUse, Label, RunPage, RunQuery
+from otel_ctxscore.core.records import Record
 from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Series
+from otel_ctxscore.monitoring.anchors import Anchor
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web.app import application
+from otel_ctxscore.web.errors import Refused
+from otel_ctxscore.web.review import Review
 from otel_ctxscore.web.status import History, Reloaded, Snapshot, Whereabouts
 
 
@@ -86,11 +90,24 @@ class FakeService:
         return self.reloaded
 
 
+class NoReview:
+    """Does nothing for anybody."""
+
+    async def judge_again(self, run: Record) -> Record:
+        raise Refused(502, "no judge", "there is none")
+
+    async def label(self, run: Record, label: Label) -> None:
+        raise Refused(409, "no labels", "there are none")
+
+    async def anchor(self, run: Record, who: str | None) -> Anchor:
+        raise Refused(409, "no anchors", "there are none")
+
+
 @asynccontextmanager
 async def client(
-    service: FakeService | None = None, metrics: Metrics | None = None, **admin: Any
+    service: FakeService | None = None, metrics: Metrics | None = None, review: Review | None = None, **admin: Any
 ) -> AsyncIterator[TestClient[Any, Any]]:
     section = Admin.model_validate(admin)
-    app = application(section, service or FakeService(), metrics or Metrics())
+    app = application(section, service or FakeService(), metrics or Metrics(), review or NoReview())
     async with TestClient(TestServer(app)) as found:
         yield found

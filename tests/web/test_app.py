@@ -17,7 +17,7 @@ from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web import AdminServer
 from tests.services.certificates import Certificates
-from tests.web.fakes import FakeService, client
+from tests.web.fakes import FakeService, NoReview, client
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ async def test_every_answer_is_locked_down(path: str) -> None:
 
 
 async def test_the_server_listens_and_ends() -> None:
-    server = AdminServer(Admin(listen="127.0.0.1:0"), FakeService(), Metrics())
+    server = AdminServer(Admin(listen="127.0.0.1:0"), FakeService(), Metrics(), NoReview())
     await server.start()
     async with aiohttp.ClientSession() as http, http.get(f"{server.url}/healthz") as answer:
         assert answer.status == 200
@@ -107,12 +107,12 @@ async def test_a_taken_port_is_one_clear_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(ConfigError, match=f"admin.listen: cannot listen on {address}: "):
-            await AdminServer(Admin(listen=address), FakeService(), Metrics()).start()
+            await AdminServer(Admin(listen=address), FakeService(), Metrics(), NoReview()).start()
 
 
 async def test_tls_with_a_client_certificate(certificates: Certificates) -> None:
     tls = Tls(cert=certificates.cert, key=certificates.key, client_ca=certificates.ca)
-    server = AdminServer(Admin(listen="127.0.0.1:0", tls=tls), FakeService(), Metrics())
+    server = AdminServer(Admin(listen="127.0.0.1:0", tls=tls), FakeService(), Metrics(), NoReview())
     await server.start()
     context = ssl.create_default_context(cafile=certificates.ca)
     async with aiohttp.ClientSession() as http:
@@ -127,9 +127,9 @@ async def test_tls_with_a_client_certificate(certificates: Certificates) -> None
 async def test_tls_files_that_cannot_be_read_are_one_clear_line(tmp_path: Path) -> None:
     tls = Tls(cert=tmp_path / "no.pem", key=tmp_path / "no.key")
     with pytest.raises(ConfigError, match=r"admin\.tls: "):
-        await AdminServer(Admin(listen="127.0.0.1:0", tls=tls), FakeService(), Metrics()).start()
+        await AdminServer(Admin(listen="127.0.0.1:0", tls=tls), FakeService(), Metrics(), NoReview()).start()
 
 
 def test_an_open_address_is_refused_before_anything_listens() -> None:
     with pytest.raises(ConfigError):
-        AdminServer(Admin(listen="0.0.0.0:0"), FakeService(), Metrics())
+        AdminServer(Admin(listen="0.0.0.0:0"), FakeService(), Metrics(), NoReview())

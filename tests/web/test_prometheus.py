@@ -15,7 +15,7 @@ from tests.io.evaluations import FIRST, TRACE, evaluation, score
 from tests.services.fixtures import StartPrometheus
 from tests.services.process import wait_until
 from tests.services.prometheus import Prometheus
-from tests.web.fakes import FakeService
+from tests.web.fakes import FakeService, NoReview
 
 
 async def once(ask: Callable[[], Any]) -> Any:
@@ -31,7 +31,7 @@ async def test_scores_exemplars_and_first_events_are_seen(start_prometheus: Star
     metrics = Metrics(["context_precision"])
     metrics.declare_judge("llm", "m")
     metrics.service("shop")
-    server = AdminServer(Admin(listen="127.0.0.1:0"), FakeService(), metrics)
+    server = AdminServer(Admin(listen="127.0.0.1:0"), FakeService(), metrics, NoReview())
     await server.start()
     try:
         prometheus = await asyncio.to_thread(start_prometheus, [server.url.removeprefix("http://")])

@@ -1,0 +1,144 @@
+"""The view Run: down to the passage at fault, with what people say of it and what they can do about it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+
+from aiohttp import web
+
+from otel_ctxscore.core.errors import StateError
+from otel_ctxscore.core.kept_run import judged_contexts
+from otel_ctxscore.core.model import LEVELS
+from otel_ctxscore.core.records import Record
+from otel_ctxscore.web.access import CSRF, user
+from otel_ctxscore.web.agreement import with_agreement
+from otel_ctxscore.web.arithmetic import lines
+from otel_ctxscore.web.errors import Refused
+from otel_ctxscore.web.label_body import MAX_NOTE, MAX_WHO, from_form, read_label
+from otel_ctxscore.web.meanings import meaning
+from otel_ctxscore.web.questions import BadQuestion
+from otel_ctxscore.web.questions import trace_id as trace_id_of
+from otel_ctxscore.web.rendering import page, trace_link
+from otel_ctxscore.web.review import Review
+from otel_ctxscore.web.run_api import found, labelled
+from otel_ctxscore.web.status import Status
+
+DONE = {
+    "judged": "The run was judged again: the new verdicts stand beside the first ones.",
+    "labelled": "The label is kept.",
+    "anchored": "The run is an anchor now: its scores are kept, and it is judged again from time to time.",
+    "forgotten": "The text of the trace was deleted.",
+}
+"""What is said on the page after something was done."""
+Form = Mapping[str, str]
+Doing = Callable[[Record, Form, str], Awaitable[str]]
+"""Does what a form asks for who is logged in; the key of `DONE`."""
+
+
+def routes(status: Status, review: Review, trace_url: str | None) -> list[web.RouteDef]:
+    """`GET /runs/{id}`, and the forms of that page: `POST /runs/{id}/judge`, `/label`, `/anchor`, `/forget`. A form
+    that did its work leads back to the page, so that loading it again repeats nothing; one that did not has the page as
+    its answer, with what was filled in."""
+    shown = partial(_page, trace_url)
+
+    async def run(request: web.Request) -> web.Response:
+        known = await status.history.run(request.match_info["id"])
+        return shown(request, known, done=DONE.get(request.query.get("done", "")))
+
+    async def judge(run: Record, form: Form, who: str) -> str:
+        await review.judge_again(run)
+        return "judged"
+
+    async def label(run: Record, form: Form, who: str) -> str:
+        said = read_label(from_form(form), run, user=who, at=time.time())
+        await labelled(status, review, run, said)
+        return "labelled"
+
+    async def anchor(run: Record, form: Form, who: str) -> str:
+        await review.anchor(run, None)
+        return "anchored"
+
+    async def forget(run: Record, form: Form, who: str) -> str:
+        await status.history.forget_text(trace_id_of(run["trace_id"] or ""))
+        return "forgotten"
+
+    def posted(doing: Doing) -> Callable[[web.Request], Awaitable[web.Response]]:
+        async def answer(request: web.Request) -> web.Response:
+            form = {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
+            try:
+                run = await found(status, request)
+                done = await doing(run, form, user(request))
+            except (Refused, BadQuestion, StateError) as trouble:
+                known = await status.history.run(request.match_info["id"])
+                return shown(request, known, trouble=trouble, form=form)
+            return web.Response(status=303, headers={"Location": f"../{run['run_id']}?done={done}"})
+
+        return answer
+
+    return [
+        web.get("/runs/{id}", run),
+        web.post("/runs/{id}/judge", posted(judge)),
+        web.post("/runs/{id}/label", posted(label)),
+        web.post("/runs/{id}/anchor", posted(anchor)),
+        web.post("/runs/{id}/forget", posted(forget)),
+    ]
+
+
+def _page(
+    trace_url: str | None,
+    request: web.Request,
+    run: Record | None,
+    *,
+    done: str | None = None,
+    trouble: Refused | BadQuestion | StateError | None = None,
+    form: Form | None = None,
+) -> web.Response:
+    refused = {} if trouble is None else {"what": str(trouble), "hint": getattr(trouble, "hint", "see the log")}
+    return page(
+        "run.html",
+        "runs",
+        root="../" if request.method == "GET" else "../../",
+        status=getattr(trouble, "status", 400) if trouble else 200 if run else 404,
+        it=run,
+        link=partial(trace_link, trace_url),
+        scores=[(score, lines(run, score)) for score in run["scores"]] if run else (),
+        meaning=meaning,
+        done=done,
+        refused=refused,
+        csrf=request.app[CSRF],
+        **({} if run is None else _people(run, user(request), form)),
+    )
+
+
+def _people(run: Record, logged_in: str, form: Form | None) -> dict[str, object]:
+    """What was said beside the first judgement, by context, and the form with what it holds."""
+    labels = with_agreement(run)
+    said = [(label["who"], {one["index"]: one for one in label["contexts"]}) for label in labels]
+    if run["again"] is not None:
+        said.append(("Judged again", {one["index"]: one for one in run["again"]["verdicts"]}))
+    contexts = judged_contexts(run)
+    places = [context["index"] for context in contexts]
+    own = next((label for label in labels if label["who"] == logged_in), None)
+    return {
+        "labels": labels,
+        "contexts": contexts,
+        "beside": {at: [(who, verdicts[at]) for who, verdicts in said if at in verdicts] for at in places},
+        "filled": _filled(own, logged_in) if form is None else form,
+        "opened": form is not None and "who" in form,
+        "levels": [*((level, level) for level in LEVELS), ("", "open")],
+        "max_who": MAX_WHO,
+        "max_note": MAX_NOTE,
+        "is_whole": any(sum(one["useful"] is not None for one in label["contexts"]) == len(places) for label in labels),
+    }
+
+
+def _filled(label: Record | None, who: str) -> dict[str, str]:
+    """The fields of the form: what the person said before."""
+    found = {"who": who}
+    for one in label["contexts"] if label is not None else ():
+        answers = {name: "" if one[name] is None else "yes" if one[name] else "no" for name in ("useful", "used")}
+        texts = {name: one[name] or "" for name in ("relevance", "note")}
+        found |= {f"{name}-{one['index']}": text for name, text in (*answers.items(), *texts.items())}
+    return found
