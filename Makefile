@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check fmt generate bench bench-codec bench-judge bench-page bench-faults bench-start bench-stats judge-train judge-report services lock clean
+.PHONY: help demo test test-fast check docs fmt generate bench bench-codec bench-judge bench-page bench-faults bench-start bench-stats judge-train judge-report services lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,12 +32,16 @@ test: check services ## Every check and every test, with real servers
 test-fast: $(STAMP)-dev ## The tests that need no server
 	$(PY) -m pytest -n auto --dist worksteal --hypothesis-profile=fast -m "not services and not slow"
 
-check: $(STAMP)-dev ## Format, lint, types, import floors, generated files
+check: $(STAMP)-dev ## Format, lint, types, import floors, generated files, documentation
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(PY) -m tools.generate --check
+	@$(MAKE) --no-print-directory docs
+
+docs: $(STAMP)-dev ## The documentation as a site: build/docs/index.html (a lost link or heading is an error)
+	$(PY) -m sphinx --quiet --fresh-env --nitpicky --fail-on-warning -c tools/docs docs build/docs
 
 fmt: $(STAMP)-dev ## Format and mend what a linter can
 	$(VENV)/bin/ruff check --fix .

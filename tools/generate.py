@@ -21,7 +21,9 @@ from otel_ctxscore.cli import COMMANDS
 from otel_ctxscore.config import reference, schema
 from otel_ctxscore.core.conventions import page as conventions_page
 from otel_ctxscore.telemetry.page import page as metrics_page
+from tools.docs.configuration import page as configuration_page
 from tools.prometheus_rules import RULES
+from tools.prometheus_rules.page import page as records_page
 from tools.prometheus_rules.scenarios import scenario_files
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,11 +56,13 @@ def _command(name: str, command: click.Command) -> Iterator[str]:
 
 
 FILES: dict[str, Callable[[], str]] = {
+    "docs/configuration.md": configuration_page,
     "docs/configuration.yaml": reference,
     "docs/configuration.schema.json": _schema,
     "docs/commands.md": _commands,
     "docs/conventions.md": conventions_page,
     "docs/metrics.md": metrics_page,
+    "docs/records.md": records_page,
     **{f"deploy/prometheus/{name}": make for name, make in RULES.items()},
     **{f"dashboards/{name}": partial(board, name) for name in BOARDS},
     **{f"deploy/prometheus/tests/{name}": make for name, make in scenario_files().items()},

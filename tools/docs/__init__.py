@@ -1,0 +1,1 @@
+"""The pages of docs/ as a web site: `make docs`."""
