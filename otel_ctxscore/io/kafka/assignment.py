@@ -52,6 +52,10 @@ class Assignment:
         """Begin a partition where the group, or without a commit `start`, has it begin; or, where the log no longer
         reaches back so far, at its beginning."""
         position = await self._member.position(partition)
+        if written is not None and position != written[0]:
+            # A consumer that was not told of the commit begins at `start`, and would leave out all in between.
+            self._member.seek(partition, written[0])
+            position = written[0]
         if position < begins:
             lost = f"offsets {position} to {begins - 1} were deleted before they were done with"
             log.error("kafka: %s[%d]: %s", partition.topic, partition.partition, lost)

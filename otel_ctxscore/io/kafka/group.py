@@ -79,6 +79,11 @@ class Member(Protocol):
         """Leave the group."""
 
 
+def names(partitions: Iterable[TopicPartition]) -> str:
+    """Partitions as the log writes them."""
+    return ", ".join(f"{tp.topic}[{tp.partition}]" for tp in sorted(partitions))
+
+
 class AiokafkaMember:
     """A member on aiokafka, whose protocol is eager: all partitions are revoked before any is assigned."""
 
@@ -137,6 +142,10 @@ class AiokafkaMember:
             found = await client.list_consumer_group_offsets(self._group_id, partitions=list(partitions))
         finally:
             await client.close()
+        if untold := set(partitions) - set(found):
+            # aiokafka overlooks an error of the group as a whole, such as a coordinator that has just moved; taken for
+            # "no commit" it would leave records out.
+            raise KafkaError(f"the brokers do not say what is committed of {names(untold)}")
         return {tp: (one.offset, one.metadata or "") for tp, one in found.items() if one.offset >= 0}
 
     async def position(self, partition: TopicPartition) -> int:
@@ -164,11 +173,21 @@ class AiokafkaMember:
             log.debug("kafka: %s", error)
 
     async def close(self) -> None:
-        try:
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await self._consumer.stop()
-        except (KafkaError, OSError, TimeoutError) as error:
-            log.debug("kafka: leaving the group: %s", error)
+        # Where it takes long it goes on by itself: a consumer that is stopped by half goes on with its heartbeats, and
+        # the group would leave partitions to it that nobody reads.
+        leaving = asyncio.create_task(self._consumer.stop(), name="kafka leaving")
+        _leaving.add(leaving)
+        leaving.add_done_callback(_left)
+        await asyncio.wait({leaving}, timeout=CLOSE_SECONDS)
+
+
+_leaving: set[asyncio.Task[None]] = set()
+
+
+def _left(leaving: asyncio.Task[None]) -> None:
+    _leaving.discard(leaving)
+    if not leaving.cancelled() and (error := leaving.exception()) is not None:
+        log.debug("kafka: leaving the group: %s", error)
 
 
 def _several(settings: Settings) -> bool:

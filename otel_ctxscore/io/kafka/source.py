@@ -18,7 +18,7 @@ from otel_ctxscore.core.offsets import PartitionLedger
 from otel_ctxscore.io.kafka.assignment import Assignment
 from otel_ctxscore.io.kafka.client import connection
 from otel_ctxscore.io.kafka.dead_letters import dead_letters
-from otel_ctxscore.io.kafka.group import AiokafkaMember, Batch, Member, Rebalanced
+from otel_ctxscore.io.kafka.group import AiokafkaMember, Batch, Member, Rebalanced, names
 from otel_ctxscore.io.kafka.intake import Intake
 from otel_ctxscore.io.kafka.records import reader_of
 from otel_ctxscore.ports import Full, IntakeCounts, Line
@@ -42,6 +42,7 @@ STOP_SECONDS = 1.5
 TURN_SECONDS = 0.02
 """How long records are handed over before others have their turn on the event loop."""
 
+FAULTS = (Exception, asyncio.CancelledError)
 Join = Callable[[Rebalanced], Awaitable[Member]]
 Waiting = deque[tuple[PartitionLedger, ConsumerRecord]]
 
@@ -80,6 +81,7 @@ class KafkaSource:
         self._task: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
+        self._without_since = clock()
         self._trouble: str | None = None
         self._positions: dict[TopicPartition, int] = {}
         self._alive = self._probed_at = clock()
@@ -94,7 +96,6 @@ class KafkaSource:
         """Begin to read in the background. Brokers that cannot be reached yet are tried again, not given up."""
         self._line = line
         self._task = asyncio.create_task(self._run(), name="kafka source")
-        self._committing = asyncio.create_task(self._commit(), name="kafka commits")
 
     async def stop(self) -> None:
         """Read no more. The group membership stays, and commits go on."""
@@ -106,8 +107,7 @@ class KafkaSource:
 
     async def close(self) -> None:
         """Commit what is done with and leave the group."""
-        if self._committing is not None:
-            self._committing.cancel()
+        self._stop_committing()
         try:
             if self._assignment is not None:
                 await self._assignment.commit()
@@ -130,31 +130,37 @@ class KafkaSource:
             except (KafkaError, OSError, TimeoutError) as error:
                 self._trouble = said(error)
                 log.warning("kafka: %s; connecting anew in %g s", self._trouble, pause)
-            except Exception as error:
-                self._trouble = said(error)
+            except FAULTS as error:
+                self._trouble = said(_fault(error))
                 log.exception("kafka: the consumer failed; connecting anew in %g s", pause)
             healthy = self._assigned.is_set()
             await self._leave()
             await _either(self._stopping.wait(), pause)
             pause = BACK_OFF_SECONDS[0] if healthy else min(pause * 2, BACK_OFF_SECONDS[1])
 
-    async def _commit(self) -> None:
-        """Commit from time to time, and when something waits for it. A fault is raised in the loop that reads."""
+    async def _commit(self, assignment: Assignment) -> None:
+        """Commit from time to time, and when something waits for it, as long as the assignment lasts. A fault is raised
+        in the loop that reads."""
+        committed_at = self._clock()
         while True:
             await _either(self._wanted.wait(), COMMIT_SECONDS)
             await asyncio.sleep(SECURE_SECONDS if self._wanted.is_set() else 0)
             self._wanted.clear()
-            assignment = self._assignment
-            if assignment is None:
-                await _either(self._assigned.wait(), COMMIT_SECONDS)
-                continue
             try:
                 async with asyncio.timeout(STUCK_SECONDS):
-                    await assignment.commit()
-            except Exception as error:
-                self._fault = error
+                    if await assignment.commit():
+                        committed_at = self._clock()
+                if self._clock() - committed_at > STUCK_SECONDS:
+                    raise TimeoutError("commits are refused, and the group is not formed anew")
+            except FAULTS as error:
+                self._fault = _fault(error)
             if assignment.waited_for:
                 self._wanted.set()
+
+    def _stop_committing(self) -> None:
+        committing, self._committing = self._committing, None
+        if committing is not None:
+            committing.cancel()
 
     async def _leave(self) -> None:
         ended = self._end_assignment()
@@ -170,14 +176,17 @@ class KafkaSource:
         ended = self._end_assignment()
         if ended is not None:
             try:
-                async with asyncio.timeout(STUCK_SECONDS):
+                # Longer than that the group would not wait for a member that it cannot reach either.
+                async with asyncio.timeout(self.settings.session_timeout):
                     await ended.commit()
-            except (KafkaError, OSError, TimeoutError) as error:
-                log.warning("kafka: not committed before the group is formed anew: %s", said(error))
+            except FAULTS as error:
+                log.warning("kafka: not committed before the group is formed anew: %s", said(_fault(error)))
             finally:
                 ended.withdraw()
 
     async def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        if (ended := self._end_assignment()) is not None:  # nobody said that it was revoked
+            ended.withdraw()
         member = self._member
         if member is None:
             return
@@ -188,21 +197,22 @@ class KafkaSource:
                     written, begins = await member.committed(partitions), await member.begins(partitions)
                     for partition in partitions:
                         await assignment.take_on(partition, written.get(partition), begins.get(partition, 0))
-        except (KafkaError, OSError, TimeoutError) as error:
-            self._fault = error  # raised in the loop: it connects anew
+        except FAULTS as error:  # whatever it is: aiokafka would go on, with partitions that nobody reads
+            self._fault = _fault(error)  # raised in the loop: it connects anew
             return
         self._assignment, self._positions = assignment, {}
+        self._committing = asyncio.create_task(self._commit(assignment), name="kafka commits")
         self._alive = self._clock()
         self._assigned.set()
-        log.info(
-            "kafka: reading %s", ", ".join(sorted(f"{tp.topic}[{tp.partition}]" for tp in partitions)) or "nothing"
-        )
+        log.info("kafka: reading %s", names(partitions) or "nothing")
 
     def _end_assignment(self) -> Assignment | None:
         """Hand nothing more out, and drop what lies open: whoever has the partitions next reads it again."""
+        self._stop_committing()
         ended, self._assignment = self._assignment, None
         self._assigned.clear()
         if ended is not None:
+            self._without_since = self._clock()
             for _, ledger in ended.ledgers():
                 self._line.give_up(ledger)
         return ended
@@ -210,7 +220,7 @@ class KafkaSource:
     # ---- reading ------------------------------------------------------------------------------------------------
 
     async def _read(self, member: Member) -> None:
-        self._fault = None
+        self._fault, self._without_since = None, self._clock()
         while not self._stopping.is_set():
             async with asyncio.timeout(STUCK_SECONDS):
                 batch = await member.poll(POLL_SECONDS, POLL_RECORDS)
@@ -264,6 +274,8 @@ class KafkaSource:
             if now - self._probed_at >= PROBE_SECONDS:
                 await self._probe(member, assignment)
             self._rewind(assignment)
+        elif now - self._without_since > STUCK_SECONDS:
+            raise TimeoutError("the group is not formed")
         self._relieve()
 
     async def _probe(self, member: Member, assignment: Assignment) -> None:
@@ -332,6 +344,17 @@ def said(error: BaseException) -> str:
     if isinstance(error, KafkaError):
         return str(error)  # it begins with its own name
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _fault(error: BaseException) -> Exception:
+    """What went wrong. Raises `error` again where it is the cancellation of this task; any other cancellation is of a
+    task of aiokafka's own, handed on to who waits for it, and a fault like others."""
+    if isinstance(error, Exception):
+        return error
+    task = asyncio.current_task()
+    if task is None or task.cancelling():
+        raise error
+    return ConnectionError("the client cancelled a task of its own")
 
 
 async def _either(awaitable: Awaitable[Any], seconds: float) -> None:

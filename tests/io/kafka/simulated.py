@@ -23,7 +23,12 @@ def record(partition: int, offset: int, value: bytes | None, topic: str = TOPIC)
 
 @dataclass
 class Cluster:
-    """Topics of one name with `partitions`, and the one group that reads them. `down`: no broker answers."""
+    """Topics of one name with `partitions`, and the one group that reads them.
+
+    `down`: requests fail; `hangs`: they are not answered; `overlooks`: members do not hear what is committed, and begin
+    at the end. `faults` are raised, each once, by the next call of a member
+    of that name.
+    """
 
     partitions: int = 2
     logs: dict[TopicPartition, list[bytes | None]] = field(default_factory=dict)
@@ -31,6 +36,9 @@ class Cluster:
     members: list[SimulatedMember] = field(default_factory=list)
     generation: int = 0
     down: bool = False
+    hangs: bool = False
+    overlooks: bool = False
+    faults: dict[str, BaseException] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.logs = {TopicPartition(TOPIC, number): [] for number in range(self.partitions)}
@@ -39,6 +47,16 @@ class Cluster:
 
     def append(self, partition: int, value: bytes | None) -> None:
         self.logs[TopicPartition(TOPIC, partition)].append(value)
+
+    async def answer(self, call: str) -> None:
+        """Return when a broker has answered."""
+        if (fault := self.faults.pop(call, None)) is not None:
+            raise fault
+        await asyncio.sleep(0.01)
+        while self.hangs:  # noqa: ASYNC110 -- the loop's time is virtual
+            await asyncio.sleep(0.5)
+        if self.down:
+            raise KafkaConnectionError("no broker answers")
 
     async def join(self, rebalanced: Rebalanced) -> SimulatedMember:
         if self.down:
@@ -64,9 +82,12 @@ class Cluster:
                 shares[self.members[place % len(self.members)]].append(partition)
         for member in list(self.members):
             member.generation = self.generation
-            member.positions = {tp: self.committed.get(tp, (0, ""))[0] for tp in shares[member]}
+            member.positions = {tp: self._begin(tp) for tp in shares[member]}
             await member.rebalanced.assigned(shares[member])
             member.forming = False
+
+    def _begin(self, partition: TopicPartition) -> int:
+        return len(self.logs[partition]) if self.overlooks else self.committed.get(partition, (0, ""))[0]
 
     async def lose(self, member: object) -> None:
         """A member that died: nobody asks it anything any more."""
@@ -95,6 +116,8 @@ class SimulatedMember:
     joining: asyncio.Task[None] | None = None
 
     async def poll(self, seconds: float, max_records: int) -> Batch:
+        if (fault := self.cluster.faults.pop("poll", None)) is not None:
+            raise fault
         while self.forming:  # noqa: ASYNC110 -- the loop's time is virtual
             await asyncio.sleep(0.1)
         if not self._more():
@@ -102,7 +125,7 @@ class SimulatedMember:
         return self._next(max_records) if self._more() and not self.forming else {}
 
     def _more(self) -> bool:
-        reads = not self.cluster.down and not self.deaf
+        reads = not self.cluster.down and not self.cluster.hangs and not self.deaf
         return reads and any(position < len(self.cluster.logs[tp]) for tp, position in self.positions.items())
 
     def _next(self, max_records: int) -> Batch:
@@ -118,18 +141,14 @@ class SimulatedMember:
         await asyncio.sleep(0)
 
     async def commit(self, positions: Mapping[TopicPartition, Position]) -> bool:
-        await asyncio.sleep(0.01)
-        if self.cluster.down:
-            raise KafkaConnectionError("no broker answers")
+        await self.cluster.answer("commit")
         if self.generation != self.cluster.generation or not set(positions) <= set(self.positions):
             return False
         self.cluster.committed.update(positions)
         return True
 
     async def committed(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Position]:
-        await asyncio.sleep(0.01)
-        if self.cluster.down:
-            raise KafkaConnectionError("no broker answers")
+        await self.cluster.answer("committed")
         return {tp: self.cluster.committed[tp] for tp in partitions if tp in self.cluster.committed}
 
     async def position(self, partition: TopicPartition) -> int:
@@ -139,8 +158,7 @@ class SimulatedMember:
         return dict.fromkeys(partitions, 0)
 
     async def ends(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
-        if self.cluster.down:
-            raise KafkaConnectionError("no broker answers")
+        await self.cluster.answer("ends")
         return {tp: len(self.cluster.logs[tp]) for tp in partitions}
 
     def highwater(self, partition: TopicPartition) -> int | None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
+from aiokafka.errors import KafkaConnectionError
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
+from otel_ctxscore.core.assembly import Limits
 from otel_ctxscore.core.offsets import TRIES, PartitionLedger
 from otel_ctxscore.io.kafka import assignment
-from tests.io.kafka.replicas import Replica, World
+from tests.io.kafka.replicas import LIMITS, Replica, World
 from tests.io.kafka.simulated import Cluster
 from tests.otlp import request, span
 from tests.virtual_time import VirtualTimeLoop
@@ -22,6 +25,8 @@ from tests.virtual_time import VirtualTimeLoop
 T = TypeVar("T")
 PIECES = 3
 DOCUMENTS = ("a", "b")
+NARROW = replace(LIMITS, max_traces=3)
+"""So few traces that the line is full again and again."""
 SEARCH = settings(
     max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
@@ -75,10 +80,10 @@ class Group(RuleBasedStateMachine):
         self.run(asyncio.sleep(seconds))
 
     @precondition(lambda self: len(self.replicas) < 3)
-    @rule()
-    def join_group(self) -> None:
+    @rule(limits=st.sampled_from([LIMITS, NARROW]))
+    def join_group(self, limits: Limits = LIMITS) -> None:
         async def join() -> Replica:
-            return await Replica(self.world, self.cluster.join).start()
+            return await Replica(self.world, self.cluster.join, limits).start()
 
         self.replicas.append(self.run(join()))
 
@@ -125,13 +130,21 @@ class Group(RuleBasedStateMachine):
     def sink_is(self, reachable: bool) -> None:
         self.world.reachable.set() if reachable else self.world.reachable.clear()
 
-    @rule(down=st.booleans())
-    def brokers_are(self, down: bool) -> None:
-        self.cluster.down = down
+    @rule(down=st.booleans(), hangs=st.booleans())
+    def brokers_are(self, down: bool, hangs: bool) -> None:
+        self.cluster.down, self.cluster.hangs = down, hangs
+
+    @rule(
+        call=st.sampled_from(["poll", "commit", "committed", "ends"]),
+        fault=st.sampled_from([asyncio.CancelledError, ZeroDivisionError, KafkaConnectionError]),
+    )
+    def client_fails(self, call: str, fault: type[BaseException]) -> None:
+        """In a way that it should not: with a cancellation of its own, or a fault of its code."""
+        self.cluster.faults[call] = fault()
 
     def teardown(self) -> None:
         """Everything works again; after a while nothing is left to do."""
-        self.cluster.down = self.world.fatal = False
+        self.cluster.down = self.cluster.hangs = self.world.fatal = False
         self.world.reachable.set()
         self.world.judging_seconds = 0
         self.run(asyncio.sleep(600))
