@@ -190,9 +190,9 @@ def test_c11_nine_of_ten_failures_leave_one_score_and_nine_counted(tmp_path: Pat
 
 
 def scored(tmp_path: Path, judge: dict[str, Any]) -> dict[str, Any]:
-    """The line of one run under a judge."""
+    """The line of one run under a judge, whose deadline no busy machine can miss."""
     config, runs = tmp_path / "config.yaml", tmp_path / "run.jsonl"
-    config.write_text(yaml.safe_dump({"judge": judge}))
+    config.write_text(yaml.safe_dump({"judge": {**judge, "deadline": "1h"}}))
     runs.write_text(json.dumps({"query": "Which port?", "contexts": list(DOCUMENTS), "response": "7443."}))
     ended = run("score", str(runs), "--format", "jsonl", "-c", str(config))
     assert ended.code == 0, ended.err

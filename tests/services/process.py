@@ -56,17 +56,22 @@ def _is_free(port: int) -> bool:
 def wait_until(probe: Callable[[], T | None], timeout: float, what: str) -> T:
     """The first true answer of `probe`. OSError (so also a failed HTTP request) counts as "not yet".
 
-    Raises ServiceError naming `what` and the last OSError after `timeout` seconds.
+    Raises ServiceError naming `what` and the last OSError after `timeout` seconds; a last look is taken then, however
+    long the one before took.
     """
     last: OSError | None = None
     deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
+    over = False
+    while True:
         try:
             if answer := probe():
                 return answer
         except OSError as error:
             last = error
+        if over:
+            break
         time.sleep(POLL)
+        over = time.monotonic() >= deadline
     raise ServiceError(f"no {what} within {timeout:.0f} s" + (f" ({last})" if last else ""))
 
 
