@@ -13,12 +13,15 @@ from otel_ctxscore.cli.run_filters import run_filters
 @click.command("export")
 @run_filters
 @click.option("--format", "form", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
+@click.option("--labels", is_flag=True, help="Only what people say: a line for each run and person.")
 @asks_admin
-def command(form: str, admin: Admin, **filters: Any) -> None:
+def command(form: str, labels: bool, admin: Admin, **filters: Any) -> None:
     """Write the recent runs of a running service to standard output, the newest first.
 
     A line holds the query, the contexts with the judge's verdicts, and the response, in the form that labels have: put
-    a person's word in place of the judge's, and `calibrate --labels` reads it.
+    a person's word in place of the judge's, and `label` keeps it. With --labels the verdicts are those of people, and
+    `calibrate --labels` reads them, as JSON lines or CSV.
     """
-    for piece in admin.stream("export", {"format": form, **filters}):
+    kind = "labels" if labels else "runs"
+    for piece in admin.stream("export", {"kind": kind, "format": form, **filters}):
         click.echo(piece, nl=False)

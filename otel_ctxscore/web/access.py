@@ -20,6 +20,7 @@ from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.security import bearer_token, token_in
 from otel_ctxscore.web.errors import Answerer, error
+from otel_ctxscore.web.rendering import page
 
 log = logging.getLogger(__name__)
 
@@ -171,6 +172,9 @@ async def writes(request: web.Request, handler: Answerer) -> web.StreamResponse:
     token = request.app[CSRF]
     changes = request.method not in ("GET", "HEAD", "OPTIONS") and request.match_info.http_exception is None
     if changes and not await _meant(request, token):
+        if not request.path.startswith("/api/"):
+            root = "../" * (request.path.count("/") - 1)
+            return page("refused.html", "", root=root, status=403, what="a change needs the token of this page")
         hint = (
             f"send the token of admin.auth as a bearer token, or the {CSRF_HEADER} that GET /api/v1/alarms answers with"
         )
