@@ -157,7 +157,8 @@ def _labelled(run: Record, who: str | None) -> LabelledRun:
     lines = [label_line(run, label) for label in reversed(run["labels"]) if who in (None, label["who"])]
     whole = [line for line in lines if all(context["useful"] is not None for context in line["contexts"])]
     if not whole:
-        raise Refused(409, f"{who or 'nobody'} has not said of every context whether it is useful", hint)
+        whose = "nobody has" if who is None else f"{who} has not"
+        raise Refused(409, f"{whose} said of every context whether it is useful", hint)
     try:
         return parse(whole[0])
     except ValueError as error:

@@ -221,12 +221,12 @@ async def test_a_run_that_is_an_anchor_takes_the_new_label_and_keeps_scores_of_o
     assert found.kept["context_precision", "of before"] == 0.25
 
 
-@pytest.mark.parametrize(("who", "named"), [(None, "nobody"), ("bob", "bob"), ("eve", "eve")])
+@pytest.mark.parametrize(("who", "named"), [(None, "nobody has"), ("bob", "bob has not"), ("eve", "eve has not")])
 async def test_an_anchor_needs_a_whole_label(desk: Desk, who: str | None, named: str) -> None:
     await desk.kept()
     await desk.label("bob", True, None, False)
     fault = await refused(desk.reviewing.anchor(await desk.again(), who))
-    assert (fault.status, str(fault)) == (409, f"{named} has not said of every context whether it is useful")
+    assert (fault.status, str(fault)) == (409, f"{named} said of every context whether it is useful")
     assert desk.asked == []
 
 
