@@ -1,7 +1,7 @@
 """Scores the retrieval quality of RAG systems.
 
-This is the door for notebooks and plug-ins: the values that flow, the scorers, the judges and what a judge or a
-scorer of your own implements. Importing it loads no model, provider or transport; the judges load when first named.
+This is the door for notebooks and plug-ins: the values that flow, the scorers, the judges and what a judge, scorer or
+sink of your own implements. Importing it loads no model, provider or transport; the judges load when first named.
 
     >>> import asyncio
     >>> from otel_ctxscore import ContextPrecision, LocalJudge, RagRun, Retrieval, score_runs
@@ -20,11 +20,13 @@ from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, Judgement, RagRun, Retrieval, Score, Verdict
 from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.evaluation import score_runs
-from otel_ctxscore.ports import AskingScorer, Asks, Judge, JudgeError, Scorer
+from otel_ctxscore.ports import AskingScorer, Asks, Judge, JudgeError, Scorer, Sink, SinkError
 from otel_ctxscore.scorers.context_precision import ContextPrecision
 from otel_ctxscore.scorers.context_relevance import ContextRelevance, Penalties
 
 if TYPE_CHECKING:
+    from otel_ctxscore.io.posting import Poster, TryAgain
+    from otel_ctxscore.io.results import evaluation_id
     from otel_ctxscore.judges.local import LocalJudge
     from otel_ctxscore.litellm_judge import LiteLLMJudge
     from otel_ctxscore.scorers.rubric import Rubric
@@ -44,21 +46,29 @@ __all__ = [
     "LiteLLMJudge",
     "LocalJudge",
     "Penalties",
+    "Poster",
     "RagRun",
     "Reason",
     "Retrieval",
     "Rubric",
     "Score",
     "Scorer",
+    "Sink",
+    "SinkError",
     "TraceOutcome",
+    "TryAgain",
     "Verdict",
+    "evaluation_id",
     "score_runs",
 ]
 
 _WHEN_NAMED = {
     "LiteLLMJudge": "otel_ctxscore.litellm_judge",
     "LocalJudge": "otel_ctxscore.judges.local",
+    "Poster": "otel_ctxscore.io.posting",
     "Rubric": "otel_ctxscore.scorers.rubric",
+    "TryAgain": "otel_ctxscore.io.posting",
+    "evaluation_id": "otel_ctxscore.io.results",
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -13,20 +12,22 @@ from otel_ctxscore.config import judges as cfg
 from otel_ctxscore.core import assembly
 from otel_ctxscore.core.budget import Budget, Limits
 from otel_ctxscore.core.conventions import Extraction, Mapping, Options, extract
-from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.core.errors import ConfigError, under
 from otel_ctxscore.core.model import JudgedBy, RagRun, Retrieval
 from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.core.sampling import Match, Rule, Sampler
 from otel_ctxscore.core.spans import Trace
 from otel_ctxscore.evaluation import check_names, on, with_relatives
 from otel_ctxscore.extractor import OwnContexts
+from otel_ctxscore.io.without_text import WithoutText
 from otel_ctxscore.judges.cache import VerdictCache
 from otel_ctxscore.judges.cascade import AUTO_BAND, CascadeJudge
 from otel_ctxscore.judges.drawing import TwoJudges
 from otel_ctxscore.judges.local import LocalJudge
 from otel_ctxscore.judges.prices import Price, price
 from otel_ctxscore.judges.sampled import SampledJudge
-from otel_ctxscore.ports import AnyScorer, Judge, plugins
+from otel_ctxscore.plugins import imported, made, named, plugins
+from otel_ctxscore.ports import AnyScorer, AskingScorer, Judge, Scorer, Sink
 from otel_ctxscore.scorers.context_precision import ContextPrecision
 from otel_ctxscore.scorers.context_relevance import ContextRelevance, Penalties
 from otel_ctxscore.scorers.rubric import Rubric
@@ -67,7 +68,7 @@ def _mapping(place: int, raw: dict[str, Any]) -> Mapping:
 
 def reader(config: Config) -> Callable[[Trace], Awaitable[Extraction]]:
     """What turns a trace into runs: mappings, plug-ins and conventions, and an extractor of the user's own."""
-    chosen, others, own = options(config), tuple(plugins("conventions").values()), _own_contexts(config)
+    chosen, others, own = options(config), tuple(plugins("conventions", "extraction").values()), _own_contexts(config)
 
     async def read(trace: Trace) -> Extraction:
         extraction = extract(trace, chosen, plugins=others)
@@ -80,7 +81,7 @@ def _own_contexts(config: Config) -> OwnContexts | None:
     section = config.extraction
     if section.extractor is None:
         return None
-    extractor = load(section.extractor, "extraction.extractor")
+    extractor = imported(section.extractor, "extraction.extractor")
     if not inspect.iscoroutinefunction(extractor):
         raise ConfigError(f"extraction.extractor: {section.extractor} is not an async function")
     return OwnContexts(
@@ -99,13 +100,13 @@ def judge(config: Config, cache: VerdictCache | None = None) -> Judge | TwoJudge
     if isinstance(section, cfg.LocalJudge):
         return _local_judge(section)
     if isinstance(section, cfg.LlmJudge):
-        return _llm_judge(section, cache)
+        return _llm_judge(section, cache, "judge")
     if isinstance(section, cfg.SampledJudge):
         local = _local_judge(section.local, derive_levels=True)
-        llm, salt = _llm_judge(section.llm, cache), config.sampling.salt
+        llm, salt = _llm_judge(section.llm, cache, "judge.llm"), config.sampling.salt
         return SampledJudge(local, llm, rate=section.rate, floor=section.floor, salt=salt)
     if isinstance(section, cfg.CascadeJudge):
-        local, llm = _local_judge(section.local), _llm_judge(section.llm, cache)
+        local, llm = _local_judge(section.local), _llm_judge(section.llm, cache, "judge.llm")
         band = AUTO_BAND if section.band == "auto" else section.band
         return CascadeJudge(local, llm, band=band, rate=section.rate, salt=config.sampling.salt)
     if isinstance(section, cfg.CrossEncoderJudge):
@@ -125,56 +126,55 @@ def _local_judge(section: cfg.LocalJudge, *, derive_levels: bool = False) -> Loc
     return LocalJudge(derive_levels=section.derive_levels or derive_levels, calibration=section.calibration)
 
 
-def _llm_judge(section: cfg.LlmJudge, cache: VerdictCache | None) -> Judge:
+def _llm_judge(section: cfg.LlmJudge, cache: VerdictCache | None, key: str) -> Judge:
     from otel_ctxscore.litellm_judge import LiteLLMJudge
 
     chosen = {name: value for name, value in section if name not in ("type", "model", "api_key", "prices")}
     prices = {model: dict(price) for model, price in section.prices.items()}
     local = LocalJudge() if section.on_outage == "local" else None
-    key = configuration.secret(section.api_key)
-    return LiteLLMJudge(section.model, api_key=key, prices=prices, local=local, cache=cache, **chosen)
+    api_key = configuration.secret(section.api_key)
+    with under(key, "."):
+        return LiteLLMJudge(section.model, api_key=api_key, prices=prices, local=local, cache=cache, **chosen)
 
 
 def _custom_judge(section: cfg.CustomJudge) -> Judge:
-    factory = _factory(section.judge)
-    try:
-        made = factory(**section.options)
-    except Exception as error:  # the user's own code
-        raise ConfigError(f"judge.judge: {section.judge} gives no judge: {_in_a_line(error)}") from error
-    if not isinstance(made, Judge):
-        raise ConfigError(f"judge.judge: {section.judge} gives no judge: it needs tier, model, version, fills, judge")
-    return made
-
-
-def _in_a_line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
-
-
-def _factory(named: str) -> Callable[..., Any]:
-    """The factory that the configuration names, by its code or by an entry point."""
-    if ":" in named:
-        return load(named, "judge.judge")
-    installed = plugins("judges")
-    if named not in installed:
-        known = f"installed: {', '.join(sorted(installed))}" if installed else "none is installed"
-        raise ConfigError(f"judge.judge: {named} is no entry point of otel_ctxscore.judges ({known})")
-    found: Callable[..., Any] = installed[named]
+    found: Judge = made(
+        "judge",
+        named(section.judge, "judges", "judge.judge"),
+        (Judge,),
+        key="judge.judge",
+        name=section.judge,
+        needs="tier, model, version, fills, judge",
+        methods={"judge": 1},
+        options=section.options,
+    )
     return found
 
 
-def load(code: str, path: str) -> Callable[..., Any]:
-    """The function that `package.module:function` names; `path` is the key of the configuration."""
-    module, _, name = code.partition(":")
-    try:
-        found = importlib.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{path}: {code} cannot be imported: {error}") from None
-    except Exception as error:  # the user's own module, which raises what it likes while it is imported
-        raise ConfigError(f"{path}: {code} cannot be imported: {_in_a_line(error)}") from error
-    if not callable(found):
-        raise ConfigError(f"{path}: {code} is not a function")
+def custom_sinks(config: Config) -> list[Sink]:
+    """The sinks of `sinks.custom`, and the installed ones that do not stand there. Where `content.emit` is off they get
+    no text. Raises ConfigError."""
+    found: list[Sink] = []
+    for place, section in enumerate(config.sinks.custom):
+        key = f"sinks.custom[{place}].sink"
+        found.append(_sink(named(section.sink, "sinks", key), key, section.sink, section.options))
+    configured = {section.sink for section in config.sinks.custom}
+    installed = {name: make for name, make in plugins("sinks", "sinks.custom").items() if name not in configured}
+    found += [_sink(make, "sinks.custom", f"the installed {name}", {}) for name, make in installed.items()]
+    return found if config.content.emit else [WithoutText(sink) for sink in found]
+
+
+def _sink(make: Callable[..., Any], key: str, name: str, options: dict[str, Any]) -> Sink:
+    found: Sink = made(
+        "sink",
+        make,
+        (Sink,),
+        key=key,
+        name=name,
+        needs="name, emit, close",
+        methods={"emit": 1, "close": 0},
+        options=options,
+    )
     return found
 
 
@@ -199,10 +199,25 @@ def wanted(config: Config) -> list[AnyScorer]:
         penalties = Penalties(**dict(section.context_relevance.penalties))
         derived = isinstance(config.judge, cfg.LocalJudge) and config.judge.derive_levels
         found.append(ContextRelevance(section.context_relevance.scale, penalties, derived=derived, quote=quote))
-    found += [Rubric.load(name, quote=quote) for name in section.rubrics]
-    found += [make() for make in plugins("scorers").values()]
+    for place, name in enumerate(section.rubrics):
+        with under(f"scorers.rubrics[{place}]", ": "):
+            found.append(Rubric.load(name, quote=quote))
+    found += [_scorer(name, make) for name, make in plugins("scorers", "scorers").items()]
     check_names(found)
     _check_targets(config, found)
+    return found
+
+
+def _scorer(name: str, make: Callable[..., Any]) -> AnyScorer:
+    found: AnyScorer = made(
+        "scorer",
+        make,
+        (Scorer, AskingScorer),
+        key="scorers",
+        name=f"the installed {name}",
+        needs="name, definition, needs, per, refusal, score_run, refuse (or what AskingScorer has)",
+        methods={},
+    )
     return found
 
 

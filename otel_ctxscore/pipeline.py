@@ -251,9 +251,12 @@ class Pipeline:
     async def _deliver(self, sink: Sink, evaluation: Evaluation) -> None:
         try:
             await sink.emit(evaluation)
-        except SinkError:
+        except Exception as error:
             self._metrics.sink(sink.name, "failed")
-            raise
+            if isinstance(error, SinkError):
+                raise
+            log.exception("sink %s: it failed in a way of its own", sink.name)
+            raise SinkError(f"{sink.name} failed: {type(error).__name__}") from error
         self._metrics.sink(sink.name, "ok")
 
     def _count(self, assembled: Assembled, extraction: Extraction, evaluations: Sequence[Evaluation]) -> Finished:

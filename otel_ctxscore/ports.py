@@ -6,7 +6,7 @@ Entry-point groups: `otel_ctxscore.judges`, `.scorers`, `.conventions`, `.sinks`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from otel_ctxscore.core.errors import ConfigError as ConfigError
 from otel_ctxscore.core.model import Evaluation, JudgedBy, Judgement, RagRun, Score
@@ -208,10 +208,3 @@ class Sink(Protocol):
 
     async def close(self) -> None:
         """Send what waits, within the time the service gives, and close."""
-
-
-def plugins(group: Literal["judges", "scorers", "conventions", "sinks"]) -> dict[str, Any]:
-    """Plug-ins of an entry-point group by name, loaded."""
-    from importlib.metadata import entry_points  # slow to import, and most programs never look
-
-    return {entry.name: entry.load() for entry in entry_points(group=f"otel_ctxscore.{group}")}

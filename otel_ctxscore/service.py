@@ -34,7 +34,7 @@ from otel_ctxscore.judges.drawing import TwoJudges
 from otel_ctxscore.judging import Judging
 from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Monitor, Pace, Series
 from otel_ctxscore.pipeline import Pipeline
-from otel_ctxscore.ports import CountsInFlight, Judge, Sink, Source, plugins
+from otel_ctxscore.ports import CountsInFlight, Judge, Sink, Source
 from otel_ctxscore.reviewing import Reviewing
 from otel_ctxscore.telemetry import Evaluator, Metrics, catalogue
 from otel_ctxscore.web import AdminServer, Reloaded, Snapshot, SourceStatus, Whereabouts
@@ -362,12 +362,4 @@ def sinks(config: Config) -> list[Sink]:
         found.append(KafkaSink(section.kafka, content=content))
     if section.webhook is not None:
         found.append(WebhookSink(section.webhook.url, section.webhook.secret.get_secret_value(), content=content))
-    return [*found, *(_installed(name, make) for name, make in plugins("sinks").items())]
-
-
-def _installed(name: str, make: Callable[[], object]) -> Sink:
-    """A sink of an installed package."""
-    sink = make()
-    if not isinstance(sink, Sink):
-        raise ConfigError(f"the installed sink {name} is none: it needs name, emit and close")
-    return sink
+    return [*found, *parts.custom_sinks(config)]

@@ -203,6 +203,27 @@ async def test_what_a_sink_refuses_fails_its_receipts_and_can_come_again() -> No
     assert sum(rig.count(catalogue.SCORE_WEIGHT, "scorer").values()) > 0
 
 
+class Broken(MemorySink):
+    """A sink of somebody's own with a fault in it."""
+
+    async def emit(self, evaluation: Evaluation) -> None:
+        raise KeyError("observation")
+
+
+async def test_a_sink_that_breaks_fails_its_receipts_and_counts_the_trace_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig = Rig(Broken(), MemorySink())
+    async with rig.running():
+        rig.deliver(*rag())
+        await rig.at(10)
+    assert rig.settled == [Outcome.FAILED]
+    assert rig.count(catalogue.EVALUATIONS, "result") == {"failed": 1, "ok": 1}
+    assert rig.count(catalogue.TRACES, "outcome") == {"scored": 1}
+    assert [finished.delivered for finished in rig.finished] == [False]
+    assert "KeyError: 'observation'" in caplog.text
+
+
 async def test_a_fault_of_our_own_is_counted_and_loses_no_receipt() -> None:
     rig = Rig()
 

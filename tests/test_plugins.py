@@ -4,44 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
 from otel_ctxscore import config as configuration
-from otel_ctxscore import parts, service
+from otel_ctxscore import parts
 from otel_ctxscore.core.errors import ConfigError
-from otel_ctxscore.testing import MemorySink
+from tests.pages import blocks, install
 
-PAGE = Path(__file__).parents[1] / "docs" / "plugins.md"
+PAGE = "plugins.md"
 QUERY = "Which port does the ledger service listen on?"
 CONTEXTS = ["The ledger service listens on port 7443.", "The canteen opens at noon."]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
-
-
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """The folder on the import path that `pip install` would have filled."""
-    site = tmp_path / "site"
-    (project,), (module,) = map(blocks, ("toml", "python"))
-    made = tomllib.loads(project)["project"]
-    (site / f"{made['name'].replace('-', '_')}-{made['version']}.dist-info").mkdir(parents=True)
-    (site / "shop_scores.py").write_text(module)
-    groups = [
-        f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in names.items())
-        for group, names in made["entry-points"].items()
-    ]
-    info = next(site.glob("*.dist-info"))
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {made['name']}\nVersion: {made['version']}\n")
-    (info / "entry_points.txt").write_text("\n".join(groups))
-    return site
+    return install(PAGE, tmp_path / "site")
 
 
 def command(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -53,7 +34,7 @@ def command(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_an_installed_package_judges_and_scores(installed: Path, tmp_path: Path) -> None:
     config, runs = tmp_path / "config.yaml", tmp_path / "runs.jsonl"
-    config.write_text(blocks("yaml")[0])
+    config.write_text(blocks(PAGE, "yaml")[0])
     runs.write_text(json.dumps({"query": QUERY, "contexts": CONTEXTS}))
     ended = command(installed, "score", str(runs), "--format", "jsonl", "-c", str(config))
     assert ended.returncode == 0, ended.stderr
@@ -99,12 +80,3 @@ def test_what_gives_no_judge_is_one_line(judge: str, complaint: str) -> None:
 def test_neither_code_nor_a_name_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"judge\.judge: is no function"):
         configuration.parse({"judge": {"type": "custom", "judge": "a b"}})
-
-
-def test_an_installed_sink_is_on_and_what_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = configuration.parse({})
-    monkeypatch.setattr(service, "plugins", lambda group: {"memory": MemorySink} if group == "sinks" else {})
-    assert [sink.name for sink in service.sinks(config)] == ["memory"]
-    monkeypatch.setattr(service, "plugins", lambda group: {"nothing": object})
-    with pytest.raises(ConfigError, match="nothing"):
-        service.sinks(config)

@@ -11,6 +11,9 @@ from otel_ctxscore import config as configuration
 from otel_ctxscore import parts
 from otel_ctxscore.config import Config
 from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.ports import Sink
+from otel_ctxscore.service import sinks, sources
+from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web import access
 
 
@@ -22,7 +25,7 @@ from otel_ctxscore.web import access
 def command(file: Path, rate: float | None) -> None:
     """Validate a configuration file without starting anything.
 
-    Makes the judge, the scorers and the extractor as `serve` does, your own code among them, and asks no network.
+    Makes judge, scorers, extractor, sources and sinks as `serve` does, your own code among them, and asks no network.
     Prints one line for each fault, with the path of the key, and exits with 2. With --rate it says calls, tokens and
     price a day before anything is spent, and how wide the interval of the mean would be.
     """
@@ -42,11 +45,17 @@ async def _tried(config: Config) -> None:
     """Make the parts as `serve` does, on an event loop: a judge of the user's own may look for one. Raises ConfigError
     with a line for each fault."""
     faults: list[str] = []
-    for make in (_admin, parts.sampler, parts.limits, parts.reader, parts.wanted, _scorers, parts.budget):
+    made = (_admin, parts.sampler, parts.limits, parts.reader, parts.wanted, _scorers, parts.budget, _sources)
+    for make in made:
         try:
             make(config)
         except ConfigError as error:
             faults += error.lines
+    try:
+        for sink in sinks(config):
+            await _closed(sink)
+    except ConfigError as error:
+        faults += error.lines
     if faults:
         raise ConfigError(*dict.fromkeys(faults))
 
@@ -57,6 +66,17 @@ def _admin(config: Config) -> None:
 
 def _scorers(config: Config) -> None:
     parts.scorers(config, parts.published(parts.judge(config)))
+
+
+async def _closed(sink: Sink) -> None:
+    try:
+        await sink.close()
+    except Exception as error:  # the user's own code
+        raise ConfigError(f"sinks: {sink.name} cannot be closed: {type(error).__name__}: {error}") from error
+
+
+def _sources(config: Config) -> None:
+    sources(config, Metrics([]))
 
 
 def _notes(config: Config) -> list[str]:

@@ -3,5 +3,6 @@
 from otel_ctxscore.config.load import load, masked, parse, secret, secrets
 from otel_ctxscore.config.model import Config
 from otel_ctxscore.config.reference import reference, schema
+from otel_ctxscore.config.values import revealed
 
-__all__ = ["Config", "load", "masked", "parse", "reference", "schema", "secret", "secrets"]
+__all__ = ["Config", "load", "masked", "parse", "reference", "revealed", "schema", "secret", "secrets"]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr
 
 from otel_ctxscore.config.section import Section
-from otel_ctxscore.config.values import CodeOrPlugin, Duration, Rate
+from otel_ctxscore.config.values import CodeOrPlugin, Duration, Options, Rate
 
 
 class LocalJudge(Section):
@@ -100,7 +100,7 @@ class CustomJudge(Section):
     """A judge of your own."""
     judge: CodeOrPlugin
     """Factory, or the name of an entry point of `otel_ctxscore.judges`; called with `options`."""
-    options: dict[str, Any] = {}
+    options: Options = {}
     """Its options."""
 
 

@@ -14,10 +14,14 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
 from otel_ctxscore.config.model import Config
+from otel_ctxscore.config.values import SECRET
 from otel_ctxscore.core.errors import ConfigError
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
-_SECRET = re.compile(r"key|password|secret|token|headers|auth", re.IGNORECASE)
+_OPTIONS = re.compile(r"\.options[.\[]")
+_SHORTEST_SECRET = 8
+"""Characters. A shorter text that an option takes from the environment is a word, such as a region: masking it
+wherever it stands would make the log unreadable."""
 
 
 def load(path: Path | None, environ: Mapping[str, str] = os.environ) -> Config:
@@ -85,7 +89,9 @@ def _resolve(value: Any, path: str, environ: Mapping[str, str], faults: list[str
             faults.append(f"{path}: {match[2]}: {getattr(error, 'strerror', None) or error}")
         return ""
 
-    return _REFERENCE.sub(referred, value)
+    text = _REFERENCE.sub(referred, value)
+    hidden = text != value and len(text) >= _SHORTEST_SECRET and _OPTIONS.search(path)
+    return SecretStr(text) if hidden else text
 
 
 def _join(path: str, key: object) -> str:
@@ -138,7 +144,7 @@ def _line(fault: ErrorDetails) -> str:
     if fault["type"] == "missing":
         return f"{path}: is missing"
     message += _nearest_value(fault)
-    shown = "" if _SECRET.search(path) or isinstance(fault["input"], dict) else f" (given: {fault['input']!r})"
+    shown = "" if SECRET.search(path) or isinstance(fault["input"], dict) else f" (given: {fault['input']!r})"
     return f"{path or 'configuration'}: {message[:1].lower()}{message[1:]}{shown}"
 
 
@@ -159,8 +165,8 @@ def secret(value: SecretStr | None) -> str | None:
     return value.get_secret_value() if value is not None else None
 
 
-def secrets(config: Config) -> list[str]:
-    """The texts of all secrets in a configuration, for the log to mask."""
+def secrets(config: BaseModel | Mapping[str, Any]) -> list[str]:
+    """The texts of all secrets in a configuration, or in options of it, for the log to mask."""
     return list(_secrets(config))
 
 
@@ -170,6 +176,6 @@ def _secrets(value: object) -> Iterator[str]:
     elif isinstance(value, BaseModel):
         for _, inner in value:
             yield from _secrets(inner)
-    elif isinstance(value, dict | list | tuple):
-        for inner in value.values() if isinstance(value, dict) else value:
+    elif isinstance(value, Mapping | list | tuple):
+        for inner in value.values() if isinstance(value, Mapping) else value:
             yield from _secrets(inner)

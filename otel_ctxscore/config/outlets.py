@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr, model_validator
 
 from otel_ctxscore.config.intake import KafkaSecurity
 from otel_ctxscore.config.section import ClientTls, Section, Tls
-from otel_ctxscore.config.values import Address, Duration, Size, Url
+from otel_ctxscore.config.values import Address, CodeOrPlugin, Duration, Options, Size, Url
 
 
 class Metrics(Section):
@@ -53,6 +53,13 @@ class Webhook(Section):
     """Key of the signature."""
 
 
+class CustomSink(Section):
+    sink: CodeOrPlugin
+    """Factory, or the name of an entry point of `otel_ctxscore.sinks`; called with `options`."""
+    options: Options = {}
+    """Its options."""
+
+
 class Sinks(Section):
     otlp: OtlpSink | None = None
     """Evaluation spans; absent, the OTEL_EXPORTER_OTLP_* variables switch it on."""
@@ -62,6 +69,8 @@ class Sinks(Section):
     """Kafka."""
     webhook: Webhook | None = None
     """Webhook."""
+    custom: list[CustomSink] = []
+    """Sinks of your own: docs/sinks."""
 
 
 class State(Section):

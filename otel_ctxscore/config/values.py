@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema
+
+SECRET = re.compile(r"key|password|secret|token|headers|auth", re.IGNORECASE)
+"""What a key is called whose value is a secret."""
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _UNIT_BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -83,6 +87,23 @@ def _code_or_plugin(text: str) -> str:
     return text
 
 
+def _hidden(value: Any) -> Any:
+    """The same with each text under a key that is called like a secret made one."""
+    if isinstance(value, Mapping):
+        named = {key: isinstance(one, str) and SECRET.search(str(key)) for key, one in value.items()}
+        return {key: SecretStr(one) if named[key] else _hidden(one) for key, one in value.items()}
+    return [_hidden(one) for one in value] if isinstance(value, list) else value
+
+
+def revealed(options: Any) -> Any:
+    """Options as they were written, for the one place that needs them."""
+    if isinstance(options, SecretStr):
+        return options.get_secret_value()
+    if isinstance(options, Mapping):
+        return {key: revealed(one) for key, one in options.items()}
+    return [revealed(one) for one in options] if isinstance(options, list) else options
+
+
 _DURATION_SCHEMA = {"type": "string", "pattern": _DURATION, "examples": ["500ms", "10s", "2m", "1h", "30d"]}
 _SIZE_SCHEMA = {"type": "string", "pattern": _SIZE, "examples": ["64MiB", "1GiB"]}
 
@@ -98,5 +119,7 @@ Code = Annotated[str, AfterValidator(_code)]
 """`package.module:function`."""
 CodeOrPlugin = Annotated[str, AfterValidator(_code_or_plugin)]
 """The same, or the name of an entry point."""
+Options = Annotated[dict[str, Any], BeforeValidator(_hidden)]
+"""Options of code of the user's own; secrets among them are SecretStr, known by their key or where they came from."""
 Rate = Annotated[float, Field(ge=0, le=1, strict=True)]
 """A share, 0 to 1."""

@@ -72,7 +72,7 @@ class LiteLLMCompletion:
         self.model = model
         refused = _OURS & set(params or {})
         if refused:
-            raise ConfigError(f"judge.params: {', '.join(sorted(refused))} cannot be set there")
+            raise ConfigError(f"params: {', '.join(sorted(refused))} cannot be set there")
         self.litellm = _import()
         self._provider = self._known_provider(api_base)
         self._structured: Structured = structured or self._best_structure()
@@ -157,7 +157,7 @@ class LiteLLMCompletion:
             return str(self.litellm.get_llm_provider(self.model, api_base=api_base)[1])
         except Exception as error:
             raise ConfigError(
-                f"judge.model: {self.model!r} names no provider that litellm knows; write PROVIDER/MODEL, "
+                f"model: {self.model!r} names no provider that litellm knows; write PROVIDER/MODEL, "
                 "such as openai/gpt-4.1-mini (openai/ANY with api_base for a server that speaks its protocol)"
             ) from error
 

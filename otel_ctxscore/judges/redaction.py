@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from importlib import import_module
-from typing import cast
 
+from otel_ctxscore.plugins import imported
 from otel_ctxscore.ports import ConfigError
 
 Redaction = Callable[[str], str]
@@ -23,7 +22,7 @@ def redaction(rules: Iterable[str]) -> Redaction:
     raises stops the judging of that run: text is never sent unredacted. Raises ConfigError for a rule that is
     neither.
     """
-    steps = [_rule(rule) for rule in rules]
+    steps = [_rule(rule, f"redact[{place}]") for place, rule in enumerate(rules)]
 
     def redact(text: str) -> str:
         for step in steps:
@@ -33,24 +32,11 @@ def redaction(rules: Iterable[str]) -> Redaction:
     return redact
 
 
-def _rule(rule: str) -> Redaction:
+def _rule(rule: str, key: str) -> Redaction:
     if _PLUGIN.fullmatch(rule):
-        return _function(rule)
+        return imported(rule, key)
     try:
         pattern = re.compile(rule)
     except re.error as error:
-        raise ConfigError(f"redact: {rule!r} is no regular expression: {error}") from None
+        raise ConfigError(f"{key}: {rule!r} is no regular expression: {error}") from None
     return lambda text: pattern.sub(_PLACEHOLDER, text)
-
-
-def _function(rule: str) -> Redaction:
-    module, _, name = rule.partition(":")
-    try:
-        found: object = import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"redact: {rule} cannot be loaded: {error}") from error
-    if not callable(found):
-        raise ConfigError(f"redact: {rule} is no function")
-    return cast("Redaction", found)

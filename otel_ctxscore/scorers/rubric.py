@@ -68,7 +68,7 @@ class Rubric:
             path = files(__package__) / "rubrics" / f"{name_or_path}.md" if built_in else Path(name_or_path)
             return replace(_parsed(path.read_text(encoding="utf-8")), quote=quote)
         except (OSError, ValueError, yaml.YAMLError) as error:
-            raise ConfigError(f"rubric {name_or_path}: {' '.join(str(error).split())}") from error
+            raise ConfigError(f"{name_or_path}: {' '.join(str(error).split())}") from error
 
     @property
     def definition(self) -> str:

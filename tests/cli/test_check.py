@@ -63,7 +63,7 @@ REFUSED = {
     ),
     "several faults": (
         "admin: {listen: '0.0.0.0:1'}\nextraction: {mappings: [{}]}\nscorers: {rubrics: [absent.md]}",
-        ["admin.listen: ", "extraction.mappings[0]: ", "rubric absent.md"],
+        ["admin.listen: ", "extraction.mappings[0]: ", "scorers.rubrics[0]: absent.md"],
     ),
 }  # fmt: skip
 

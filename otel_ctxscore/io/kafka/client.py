@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import logging
 import ssl
@@ -18,6 +17,7 @@ from aiokafka.errors import for_code
 from otel_ctxscore.config import secret
 from otel_ctxscore.config.intake import KafkaSecurity
 from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.plugins import imported
 
 REFRESH_SHARE = 0.8
 """A token is asked for anew after this share of its lifetime."""
@@ -44,17 +44,17 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
         return self._token
 
 
-def connection(brokers: list[str], security: KafkaSecurity) -> dict[str, Any]:
-    """The keyword arguments of an aiokafka client for these brokers. Raises ConfigError.
+def connection(brokers: list[str], security: KafkaSecurity, key: str = "sources.kafka.security") -> dict[str, Any]:
+    """The keyword arguments of an aiokafka client for these brokers. Raises ConfigError, whose lines begin with `key`.
 
     From then on aiokafka writes no debug lines of its connections: they would hold passwords and tokens.
     """
     logging.getLogger("aiokafka.conn").setLevel(logging.INFO)
     chosen: dict[str, Any] = {"bootstrap_servers": brokers, "security_protocol": security.protocol}
     if security.protocol in ("SSL", "SASL_SSL"):
-        chosen["ssl_context"] = _tls(security)
+        chosen["ssl_context"] = _tls(security, key)
     if security.protocol.startswith("SASL"):
-        chosen |= _sasl(security)
+        chosen |= _sasl(security, key)
     return chosen
 
 
@@ -82,25 +82,28 @@ async def partitions_of(topic: str, connection: Mapping[str, Any]) -> list[Topic
     return sorted(TopicPartition(topic, one["partition"]) for one in found["partitions"])
 
 
-def _tls(security: KafkaSecurity) -> ssl.SSLContext:
+def _tls(security: KafkaSecurity, key: str) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=security.ca)
         if security.cert is not None:
             context.load_cert_chain(security.cert, security.key, password="")  # never asks on the terminal
     except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"kafka security: a certificate cannot be used: {error}") from None
+        raise ConfigError(f"{key}: a certificate cannot be used: {error}") from None
     return context
 
 
-def _sasl(security: KafkaSecurity) -> dict[str, Any]:
+def _sasl(security: KafkaSecurity, key: str) -> dict[str, Any]:
     if security.mechanism is None:
-        raise ConfigError(f"kafka security.mechanism: is needed with protocol {security.protocol}")
+        raise ConfigError(f"{key}.mechanism: is needed with protocol {security.protocol}")
     if security.mechanism == "OAUTHBEARER":
         if security.token is None:
-            raise ConfigError("kafka security.token: is needed with mechanism OAUTHBEARER")
-        return {"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": TokenProvider(_function(security.token))}
+            raise ConfigError(f"{key}.token: is needed with mechanism OAUTHBEARER")
+        return {
+            "sasl_mechanism": "OAUTHBEARER",
+            "sasl_oauth_token_provider": TokenProvider(_function(security.token, f"{key}.token")),
+        }
     if security.username is None or security.password is None:
-        raise ConfigError(f"kafka security: username and password are needed with mechanism {security.mechanism}")
+        raise ConfigError(f"{key}: username and password are needed with mechanism {security.mechanism}")
     return {
         "sasl_mechanism": security.mechanism,
         "sasl_plain_username": security.username,
@@ -108,12 +111,8 @@ def _sasl(security: KafkaSecurity) -> dict[str, Any]:
     }
 
 
-def _function(code: str) -> Callable[[], Awaitable[object]]:
-    module, _, name = code.partition(":")
-    try:
-        found: Callable[[], Awaitable[object]] = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"kafka security.token: {code} cannot be imported: {error}") from None
+def _function(code: str, key: str) -> Callable[[], Awaitable[object]]:
+    found = imported(code, key)
     if not inspect.iscoroutinefunction(found):
-        raise ConfigError(f"kafka security.token: {code} is not an async function")
+        raise ConfigError(f"{key}: {code} is not an async function")
     return found

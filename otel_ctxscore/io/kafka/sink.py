@@ -39,7 +39,7 @@ class KafkaSink:
         self, section: cfg.KafkaSink, *, placement: Literal["child", "linked"] = "child", content: bool = False
     ) -> None:
         self._topic = section.topic
-        self._connection: dict[str, Any] = connection(section.brokers, section.security)
+        self._connection: dict[str, Any] = connection(section.brokers, section.security, "sinks.kafka.security")
         self._placement = placement
         self._content = content
         self._producer: AIOKafkaProducer | None = None
