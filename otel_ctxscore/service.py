@@ -32,7 +32,7 @@ from otel_ctxscore.io.state import History, Kept, StoredVerdicts, opened
 from otel_ctxscore.io.webhook import WebhookSink
 from otel_ctxscore.judges.drawing import TwoJudges
 from otel_ctxscore.judging import Judging
-from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Monitor, Pace, Series
+from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Circumstances, Monitor, Pace, Series
 from otel_ctxscore.pipeline import Pipeline
 from otel_ctxscore.ports import CountsInFlight, Judge, Sink, Source
 from otel_ctxscore.reviewing import Reviewing
@@ -66,6 +66,7 @@ class Service:
         self.config = config
         self._file = file
         self.state = State.STARTING
+        self.pace = pace or Pace()
         self.replica = f"{socket.gethostname()}/{secrets.token_hex(4)}"
         self._stop = asyncio.Event()
         self._fresh: Judge | None = None
@@ -88,6 +89,7 @@ class Service:
             store=config.content.store,
             segments=config.segments,
             leading=[scorer.name for scorer in self.scorers],
+            tick=self.pace.tick,
         )
         self.standings = Standings()
         self.metrics = Metrics(
@@ -101,7 +103,7 @@ class Service:
             self._kept,
             self._judge_anew,
             [scorer.name for scorer in self.scorers],
-            pace=pace,
+            pace=self.pace,
         )
         self.sinks = sinks(config)
         self.sources = sources(config, self.metrics)
@@ -124,6 +126,8 @@ class Service:
     async def _evaluate(self, run: RagRun) -> Evaluation:
         evaluation = await self.judging.evaluate(run)
         self.standings.add(evaluation)
+        if self.budget.blown:
+            self.history.hours.truncated(time.time())
         if evaluation.judged_by is not None:
             self._keep_budget()
         return evaluation
@@ -200,6 +204,7 @@ class Service:
             monitoring.cancel()
             await asyncio.gather(monitoring, return_exceptions=True)
             self.monitor.save()
+            self.history.save()
             await self.database.close()
 
     async def _end(self, line: asyncio.Task[None]) -> None:
@@ -258,8 +263,6 @@ class Service:
             cause=self.not_ready() or self.not_alive(),
             sources=[self._source_status(source) for source in self.sources],
             open_traces=self.pipeline.assembler.open_traces,
-            traces=total(catalogue.TRACES, "outcome"),
-            unscored=total(catalogue.UNSCORED, "reason"),
             evaluations=total(catalogue.EVALUATIONS, "result"),
             standings=self.standings.rows(self.monitor.status),
             alarms=[record for record in self.alarms() if record.is_up],
@@ -273,6 +276,15 @@ class Service:
     def alarm_statuses(self) -> Sequence[tuple[Series, AlarmStatus]]:
         """The alarm of each series as it stands."""
         return self.monitor.statuses()
+
+    @property
+    def segments(self) -> Sequence[str]:
+        """The names of the segments that are configured."""
+        return tuple(self.config.segments)
+
+    def circumstances(self, record: AlarmRecord) -> Circumstances:
+        """What an inquiry into an alarm needs to know beside the sums."""
+        return self.monitor.circumstances(record)
 
     async def acknowledge(self, known: str, by: str) -> AlarmRecord | None:
         """A person took note of an alarm, and it is kept on disk; None where there is no such alarm."""

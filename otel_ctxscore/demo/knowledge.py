@@ -14,6 +14,9 @@ SERVICES = (
     "inventory", "reporting", "identity", "notification",
 )  # fmt: skip
 TOP_K = 5
+FAULTY = "handbook"
+INDEXES = (FAULTY, "tickets")
+"""Where passages are looked for; the fault is at the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,15 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One question with what was retrieved for it, in rank order, and what was answered."""
+    """One question with what was retrieved for it, in rank order, and what was answered. `index` is where it was looked
+    for; `similarities` are the retriever's numbers, one for each passage."""
 
     question: str
     passages: tuple[Fact, ...]
     response: str
     wanted: Fact
+    index: str
+    similarities: tuple[float, ...]
 
 
 KINDS = {
@@ -87,8 +93,8 @@ def facts() -> tuple[Fact, ...]:
 
 
 class Retriever:
-    """Draws turns. `broken` is the fault: the reranker is off and the index is stale, so that the passage that is
-    wanted stands near the end of the list, or is not in it at all."""
+    """Draws turns. `broken` is the fault: at one of the two indexes the reranker is off and what it holds is stale, so
+    that the passage that is wanted stands near the end of the list, or is not in it at all."""
 
     def __init__(self, seed: int) -> None:
         self._draw = random.Random(seed)
@@ -96,14 +102,18 @@ class Retriever:
 
     def turn(self) -> Turn:
         draw = self._draw
+        index = draw.choices(INDEXES, weights=(4, 1))[0]
+        broken = self.broken and index == FAULTY
         wanted = draw.choice(facts())
         near = [fact for fact in facts() if fact.about == wanted.about and fact is not wanted]
         far = draw.sample([fact for fact in facts() if fact.about != wanted.about], TOP_K)
-        others = far if self.broken else [*draw.sample(near, 2), *far]
-        place = draw.choice((TOP_K - 1, None)) if self.broken else draw.choices((0, 1), weights=(9, 1))[0]
+        others = far if broken else [*draw.sample(near, 2), *far]
+        place = draw.choice((TOP_K - 1, None)) if broken else draw.choices((0, 1), weights=(9, 1))[0]
         passages = others[:TOP_K] if place is None else [*others[:place], wanted, *others[place : TOP_K - 1]]
         response = "I could not find that in the documentation." if place is None else wanted.answer
-        return Turn(wanted.question, tuple(passages), response, wanted)
+        top = 0.6 if broken else 0.85
+        similarities = sorted((round(draw.gauss(top, 0.05), 3) for _ in passages), reverse=True)
+        return Turn(wanted.question, tuple(passages), response, wanted, index, tuple(similarities))
 
 
 @cache

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from otel_ctxscore import config as configuration
-from otel_ctxscore.demo.knowledge import truth
-from otel_ctxscore.demo.traffic import SERVICE, Traffic
+from otel_ctxscore.demo.knowledge import FAULTY, truth
+from otel_ctxscore.demo.traffic import INDEX, SERVICE, Traffic
 from otel_ctxscore.io.otlp_grpc import OtlpGrpc
 from otel_ctxscore.monitoring import AlarmRecord, Pace
 from otel_ctxscore.service import Service
@@ -115,6 +115,7 @@ async def _started(stack: AsyncExitStack, judge: str, folder: Path, section: dic
         {
             "sources": {"otlp": {"grpc": "127.0.0.1:0", "http": None}},
             "judge": section,
+            "segments": {"index": INDEX},
             "assembly": {"quiet_period": "500ms", "late_window": "2s"},
             "sinks": {"jsonl": {"path": str(scores)}},
             "content": {"emit": True},
@@ -167,7 +168,7 @@ async def _watch(instances: list[Instance], seconds: float, say: Say) -> Outcome
             if outcome.fault_at is None and now > seconds / 2 and all(i.learned for i in instances):
                 traffic.retriever.broken = True
                 outcome.fault_at = now
-                say(f"{now:5.1f} s  FAULT: from now on the reranker is off and the index is stale")
+                say(f"{now:5.1f} s  FAULT: from now on the index {FAULTY!r} is stale and has no reranker")
             for instance, alarm in _new_alarms(instances, outcome):
                 outcome.alarms.append(instance.told(alarm))
                 outcome.alarm_at = outcome.alarm_at or now

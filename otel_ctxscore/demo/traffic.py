@@ -16,6 +16,8 @@ from otel_ctxscore.demo.knowledge import Retriever, Turn
 
 SERVICE = "docs-assistant"
 FLUSH_SECONDS = 0.2
+INDEX = "rag.index"
+"""The attribute that names the index."""
 
 
 class Traffic:
@@ -52,12 +54,14 @@ class Traffic:
 def send(tracer: Tracer, turn: Turn, *, empty: bool = False) -> None:
     """One trace of a chain, a retriever and a model call."""
     with tracer.start_as_current_span("answer question") as root:
-        root.set_attributes({"openinference.span.kind": "CHAIN", "input.value": turn.question})
+        root.set_attributes({"openinference.span.kind": "CHAIN", "input.value": turn.question, INDEX: turn.index})
         with tracer.start_as_current_span("retrieve passages") as span:
             span.set_attributes({"openinference.span.kind": "RETRIEVER", "input.value": turn.question})
-            for place, fact in enumerate(() if empty else turn.passages):
+            found = () if empty else zip(turn.passages, turn.similarities, strict=True)
+            for place, (fact, similarity) in enumerate(found):
                 document = f"retrieval.documents.{place}.document"
                 span.set_attributes({f"{document}.content": fact.passage, f"{document}.id": fact.id})
+                span.set_attribute(f"{document}.score", similarity)
         with tracer.start_as_current_span("generate answer") as span:
             span.set_attributes({"openinference.span.kind": "LLM", "output.value": turn.response})
         root.set_attribute("output.value", turn.response)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from otel_ctxscore.core.model import Evaluation, RagRun
 from otel_ctxscore.core.sampling import upstream_probability
-from otel_ctxscore.core.stats import WeightedScore
+from otel_ctxscore.core.stats import Reference, WeightedScore
 from otel_ctxscore.monitoring.records import AlarmRecord, Ended, alarm_id
 from otel_ctxscore.monitoring.rules import Pace, Rules
 from otel_ctxscore.monitoring.series import Label, Series, by_series
@@ -241,6 +241,11 @@ class Alarms:
         if found is None or found[0].mean is None or found[0].variance is None:
             return None
         return found[0].mean - found[1], found[0].variance ** 0.5
+
+    def reference(self, series: Series) -> Reference | None:
+        """What the mean of a series is compared with; None where it is not watched, or nothing is learned yet."""
+        watched = self._watched.get(series)
+        return watched.reference(self.rules) if watched is not None else None
 
     def status(self, series: Series, now: float) -> AlarmStatus | None:
         """The alarm of a series, None where it has none."""

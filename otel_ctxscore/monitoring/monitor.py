@@ -13,6 +13,7 @@ from otel_ctxscore.core.model import Evaluation
 from otel_ctxscore.monitoring.alarms import STATES, Alarms, AlarmStatus
 from otel_ctxscore.monitoring.anchors import Judging
 from otel_ctxscore.monitoring.baseline import Baselines
+from otel_ctxscore.monitoring.findings import Circumstances
 from otel_ctxscore.monitoring.histograms import DAY, DailyHistograms
 from otel_ctxscore.monitoring.records import AlarmRecord
 from otel_ctxscore.monitoring.rounds import Rounds
@@ -49,6 +50,7 @@ class Monitor:
         self._metrics = metrics
         self._clock = clock
         self._bursts: asyncio.Queue[AlarmRecord] = asyncio.Queue()
+        self._segments = tuple(config.segments)
         self._sums = EstimatorSums(metrics, config.segments)
         self._histograms = DailyHistograms(store, days=max(1, int(config.state.max_age / DAY)))
         self._baselines = Baselines(store, metrics)
@@ -87,6 +89,17 @@ class Monitor:
     def acknowledge(self, known: str, by: str) -> AlarmRecord | None:
         """A person took note of an alarm; None where there is no such alarm."""
         return self.alarms.acknowledge(known, by, self._clock())
+
+    def circumstances(self, record: AlarmRecord) -> Circumstances:
+        """What an inquiry into an alarm needs to know beside the sums."""
+        before = [one.ended for one in self.alarms.records() if one.series == record.series and one.rose < record.rose]
+        return Circumstances(
+            self.alarms.pace,
+            self.alarms.reference(record.series),
+            len(self._rounds.speaking_of(record.series)),
+            self._segments,
+            max((ended for ended in before if ended is not None), default=None),
+        )
 
     async def restore(self) -> None:
         """Go on from what was kept."""

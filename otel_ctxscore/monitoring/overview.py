@@ -19,7 +19,7 @@ Tally = Mapping[tuple[str, str, str], float]
 """Counts by kind, name and detail."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SeriesView:
     """One scorer under one version. `n` are judged traces; `course` is the mean piece by piece; `truncated` tells that
     the budget's fuse was blown within. `evaluator` is None where nobody knows any more who stands behind it."""
@@ -85,12 +85,14 @@ class ServiceView:
 @dataclass(frozen=True, slots=True)
 class Overview:
     """The services of one page over a window, and how many there are in all. `kept_since` is the earliest hour that is
-    kept at all."""
+    kept at all. `drawn` is what of the window is kept, in pieces of `piece` seconds."""
 
     window: Window
     kept_since: float | None
     services: Sequence[ServiceView]
     known: int
+    drawn: Window
+    piece: float
 
 
 async def overview(
@@ -105,11 +107,12 @@ async def overview(
 ) -> Overview:
     """So many services of a window, behind `offset` others; those in `first` lead."""
     kept_since = await past.since()
-    begun = replace(window, since=max(window.since, kept_since or 0.0))
+    begun = replace(window, since=min(max(window.since, kept_since or 0.0), window.until - pace.tick))
     tallies = tallied(await past.counts(begun))
     names = sorted(tallies.keys() - {""}, key=lambda name: (name not in first, name))
     shown = names[offset : offset + limit]
-    cut = replace(begun, services=tuple(shown), width=width_of(begun, PIECES, pace))
+    piece = width_of(begun, PIECES, pace)
+    cut = replace(begun, services=tuple(shown), width=piece)
     truncated = truncated_pieces(await past.counts(cut))
     known = {(one.scorer, one.version): one for one in await past.evaluators()}
     rows = _by_service(await past.sums(cut))
@@ -122,7 +125,7 @@ async def overview(
         ]
         tally = tallies[name]
         services.append(ServiceView(name, series, funnel(tally), empty(own, tally), judges(tally)))
-    return Overview(window, kept_since, services, len(names))
+    return Overview(window, kept_since, services, len(names), begun, piece)
 
 
 def _by_service(rows: Iterable[SumsRow]) -> dict[str, list[SumsRow]]:

@@ -11,6 +11,7 @@ from otel_ctxscore.core.stats import AnchorWatch, blame
 from otel_ctxscore.monitoring.alarms import Alarms
 from otel_ctxscore.monitoring.anchors import Anchor, Evaluator, Judging, differences, known
 from otel_ctxscore.monitoring.records import AlarmRecord, told
+from otel_ctxscore.monitoring.series import Series
 from otel_ctxscore.monitoring.store import UNREADABLE, Store
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ class Rounds:
     async def burst(self, record: AlarmRecord) -> None:
         """Judge all anchors that are like the runs of an alarm, and keep with it who moved."""
         evaluator = (record.scorer, record.version)
-        chosen = [a for a in self._anchors if evaluator in a.kept and a.speaks_of(record.service)]
+        chosen = self.speaking_of(record.series)
         if not chosen:
             return
         found = [(await self._judged(anchor)).get(evaluator) for anchor in chosen]
@@ -69,6 +70,11 @@ class Rounds:
             verdict = blame(*change, moved)
             log.warning("alarm %s: %d anchors say: %s", record.id, len(moved), verdict.culprit)
             self._alarms.blamed(record.id, told(verdict, len(moved)))
+
+    def speaking_of(self, series: Series) -> list[Anchor]:
+        """The anchors that are pinned for a scorer and version, and are like the runs of a service."""
+        evaluator = (series.scorer, series.version)
+        return [a for a in self._anchors if evaluator in a.kept and a.speaks_of(series.service)]
 
     async def _judged(self, anchor: Anchor) -> dict[Evaluator, float]:
         evaluation = await self._judge(anchor.labelled.run)

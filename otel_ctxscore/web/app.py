@@ -14,6 +14,8 @@ from otel_ctxscore.security import server_context
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web import (
     access,
+    alarm_api,
+    alarms_page,
     api,
     documents_page,
     errors,
@@ -24,6 +26,7 @@ from otel_ctxscore.web import (
     run_api,
     run_page,
     runs_page,
+    segments_page,
     why_page,
 )
 from otel_ctxscore.web.review import Review
@@ -58,7 +61,10 @@ def application(admin: Admin, status: Status, metrics: Metrics, review: Review) 
     app[access.CSRF] = access.csrf_token()
     app[access.HAS_TOKEN] = admin.auth is not None and admin.auth.token_file is not None
     app.add_routes(probes.routes(status, metrics))
-    app.add_routes(overview.routes(status, admin.trace_url))
+    app.add_routes(overview.routes(status))
+    app.add_routes(segments_page.routes(status))
+    app.add_routes(alarms_page.routes(status))
+    app.add_routes(alarm_api.routes(status))
     app.add_routes(runs_page.routes(status))
     app.add_routes(run_page.routes(status, review, admin.trace_url))
     app.add_routes(documents_page.routes(status))

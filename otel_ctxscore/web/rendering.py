@@ -42,6 +42,9 @@ def templates() -> Environment:
     environment.filters |= {
         "number": number,
         "share": share,
+        "signed": signed,
+        "amount": amount,
+        "signed_amount": signed_amount,
         "moment": moment,
         "span": duration,
         "counts": counts,
@@ -73,6 +76,22 @@ def number(value: float) -> str:
 def share(value: float | None) -> str:
     """A score in 0..1, or a dash."""
     return "–" if value is None else f"{value:.2f}"
+
+
+def signed(value: float) -> str:
+    """A difference of scores, with its sign."""
+    return f"{value:+.2f}".replace("-", "\u2212")
+
+
+def amount(value: float) -> str:
+    """A number of any size, to three digits or the whole of it."""
+    return number(value) if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def signed_amount(value: float) -> str:
+    """A difference of numbers of any size, with its sign."""
+    sign = "\u2212" if value < 0 else "+"
+    return f"{sign}{number(abs(value)) if abs(value) >= 100 else f'{abs(value):.2g}'}"
 
 
 def moment(unix_seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Recent scores by service, scorer and version, for the page."""
+"""Recent scores by service, scorer and version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from otel_ctxscore.core.model import Evaluation, Score
 from otel_ctxscore.core.stats import Estimate, Sums, TraceTotals, WeightedScore, estimate_judged
 from otel_ctxscore.monitoring import AlarmStatus
-from otel_ctxscore.telemetry.metrics import judged_span, ratio
+from otel_ctxscore.telemetry.metrics import ratio
 from otel_ctxscore.web.status import Standing
 
 Key = tuple[str, str, str, str]
@@ -21,8 +21,6 @@ RECENT_RUNS = 100
 class _Series:
     recent: deque[WeightedScore] = field(default_factory=lambda: deque(maxlen=RECENT_RUNS))
     runs: int = 0
-    last: float = 0.0
-    span: dict[str, str] = field(default_factory=dict)
 
 
 class Standings:
@@ -50,7 +48,6 @@ class Standings:
             del self._series[next(iter(self._series))]
         series.recent.append(WeightedScore(evaluation.weight, value))
         series.runs += 1
-        series.last, series.span = value, judged_span(evaluation.run, score)
 
     def rows(self, alarm: Callable[[str, str, str], AlarmStatus | None]) -> list[Standing]:
         """All series, by service, scorer, tier and version. `alarm` gives the alarm of a service, scorer, version."""
@@ -65,9 +62,6 @@ def _row(key: Key, series: _Series, alarm: AlarmStatus | None) -> Standing:
         mean=now.mean,
         lower=now.lower,
         upper=now.upper,
-        last=series.last,
-        trace_id=series.span.get("trace_id"),
-        span_id=series.span.get("span_id"),
         alarm=alarm,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from otel_ctxscore.core.history import DocumentUse, RunPage, RunQuery
-from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Series
+from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Circumstances, Pace, Past, Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class SourceStatus:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The recent scores of one series, 0 to 1. `mean` is weighted, with its 95 % interval where there is one; both
-    are of the last runs. `last` was about `trace_id`, `span_id`. `alarm` is None for a scorer without an alarm."""
+    are of the last runs. `alarm` is None for a scorer without an alarm."""
 
     service: str
     scorer: str
@@ -32,9 +32,6 @@ class Standing:
     mean: float | None
     lower: float | None
     upper: float | None
-    last: float
-    trace_id: str | None
-    span_id: str | None
     alarm: AlarmStatus | None = None
 
 
@@ -42,8 +39,8 @@ class Standing:
 class Snapshot:
     """All that the page shows, at one moment. `cause` says why the service is not ready. Times are Unix seconds.
 
-    `traces` counts by outcome, `unscored` by reason, `evaluations` by result at the sinks. `off` names scorers that
-    are off for want of a judge that fills what they need. `alarms` are those that are up.
+    `evaluations` counts by result at the sinks. `off` names scorers that are off for want of a judge that fills what
+    they need. `alarms` are those that are up.
     """
 
     state: str
@@ -54,8 +51,6 @@ class Snapshot:
     cause: str | None = None
     sources: Sequence[SourceStatus] = ()
     open_traces: int = 0
-    traces: Mapping[str, float] = field(default_factory=dict)
-    unscored: Mapping[str, float] = field(default_factory=dict)
     evaluations: Mapping[str, float] = field(default_factory=dict)
     standings: Sequence[Standing] = ()
     alarms: Sequence[AlarmRecord] = ()
@@ -76,7 +71,10 @@ Whereabouts = Literal["open", "sampled_out", "unknown"]
 
 class History(Protocol):
     """The past of this replica. Records are those of `core.records`, with `run_id`, `at` (Unix seconds) and `content`:
-    `text`, `hash`, `none`, `deleted` or `expired`."""
+    `text`, `hash`, `none`, `deleted` or `expired`. `hours` are sums and counts by the hour."""
+
+    @property
+    def hours(self) -> Past: ...
 
     async def runs(self, query: RunQuery) -> RunPage:
         """The runs that a question asks for. Raises ValueError for a cursor that is none."""
@@ -97,10 +95,17 @@ class History(Protocol):
 
 
 class Status(Protocol):
-    """The service, as far as the admin address sees it. `replica` names this process among others, until it ends."""
+    """The service, as far as the admin address sees it. `replica` names this process among others, until it ends;
+    `pace` says how long an hour is; `segments` are the names that are configured."""
 
     @property
     def replica(self) -> str: ...
+
+    @property
+    def pace(self) -> Pace: ...
+
+    @property
+    def segments(self) -> Sequence[str]: ...
 
     @property
     def history(self) -> History: ...
@@ -122,6 +127,9 @@ class Status(Protocol):
 
     def alarm_statuses(self) -> Sequence[tuple[Series, AlarmStatus]]:
         """The alarm of each series as it stands."""
+
+    def circumstances(self, record: AlarmRecord) -> Circumstances:
+        """What an inquiry into an alarm needs to know beside the sums."""
 
     async def acknowledge(self, known: str, by: str) -> AlarmRecord | None:
         """A person took note of an alarm, and it is kept on disk; None where there is no such alarm."""

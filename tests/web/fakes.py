@@ -12,8 +12,9 @@ from aiohttp.test_utils import TestClient, TestServer
 from otel_ctxscore.config.outlets import Admin
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.history import DocumentUse, Label, RunPage, RunQuery
+from otel_ctxscore.core.hours import CountRow, Evaluator, SumsRow, Window
 from otel_ctxscore.core.records import Record
-from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Series
+from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Circumstances, Pace, Series
 from otel_ctxscore.monitoring.anchors import Anchor
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web.app import application
@@ -28,8 +29,29 @@ def snapshot(**changed: Any) -> Snapshot:
     )
 
 
+class NoPast:
+    """Hours in which nothing was."""
+
+    async def sums(self, window: Window) -> list[SumsRow]:
+        return []
+
+    async def segments(self, window: Window, *, segment: str | None = None, scorer: str | None = None) -> list[SumsRow]:
+        return []
+
+    async def counts(self, window: Window) -> list[CountRow]:
+        return []
+
+    async def evaluators(self) -> list[Evaluator]:
+        return []
+
+    async def since(self) -> float | None:
+        return None
+
+
 class NoHistory:
     """A past in which nothing was."""
+
+    hours = NoPast()
 
     async def runs(self, query: RunQuery) -> RunPage:
         return RunPage([])
@@ -60,6 +82,12 @@ class FakeService:
     replica: str = "host/1a2b"
     history: History = field(default_factory=NoHistory)
     where: Whereabouts = "unknown"
+    pace: Pace = field(default_factory=Pace)
+    segments: tuple[str, ...] = ()
+    known: Circumstances = field(default_factory=lambda: Circumstances(Pace()))
+
+    def circumstances(self, record: AlarmRecord) -> Circumstances:
+        return self.known
 
     def whereabouts(self, trace_id: bytes) -> Whereabouts:
         return self.where

@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,8 +27,8 @@ from otel_ctxscore.testing import ScriptedJudge
 from otel_ctxscore.web.access import CSRF_HEADER
 from otel_ctxscore.web.meanings import OUTCOMES, REASONS
 from tests.io.evaluations import evaluation, score
+from tests.web.elements import Elements, links, text
 from tests.web.fakes import FakeService, client
-from tests.web.test_overview import Elements, standing, text
 
 TRACE, WORST = f"{1:032x}", f"{2:032x}"
 SPAN = "00000000000000a1"
@@ -224,13 +223,8 @@ async def test_text_is_deleted_by_who_may(rig: Rig) -> None:
 # ---- people -----------------------------------------------------------------------------------------------------
 
 
-def links(page: str, text: str = "") -> list[str]:
-    return [href for tag, given in Elements(page).tags if tag == "a" and text in (href := given.get("href") or "")]
-
-
 async def test_the_worst_run_is_two_links_from_the_overview(rig: Rig) -> None:
-    rig.service.shown = replace(rig.service.shown, standings=[standing()])
-    [to_runs] = links(await rig.page("/"), "scorer=")
+    to_runs = links(await rig.page("/"), "scorer=context_precision")[0]
     to_run = links(await rig.page(f"/{to_runs}"), "runs/")[0]
     page = await rig.page(f"/{to_run}")
     assert "query 2" in page

@@ -24,9 +24,9 @@ from otel_ctxscore.reviewing import Reviewing
 from otel_ctxscore.scorers.context_precision import ContextPrecision
 from otel_ctxscore.testing import ScriptedJudge
 from otel_ctxscore.web.access import CSRF_HEADER
+from tests.web.elements import Elements, text
 from tests.web.fakes import FakeService, client
 from tests.web.test_history import HOSTILE, run
-from tests.web.test_overview import Elements, text
 
 TRACE = f"{1:032x}"
 WHOLE = [{"useful": True, "relevance": "high"}, {"useful": False}, {"useful": False, "used": True, "note": "hm"}]

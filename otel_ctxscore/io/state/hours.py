@@ -161,7 +161,8 @@ def _pieces(window: Window) -> tuple[str, tuple[float, ...]]:
     """The start of the piece that an hour lies in, as SQL with its parameters."""
     if window.width is None:
         return "?", (window.since,)
-    return "? + CAST((at - ?) / ? AS INTEGER) * ?", (window.since, window.since, window.width, window.width)
+    # The thousandth is for hours of a demonstration, whose starts are no whole seconds.
+    return "? + CAST((at - ?) / ? + 0.001 AS INTEGER) * ?", (window.since, window.since, window.width, window.width)
 
 
 def _bounds(window: Window) -> tuple[object, ...]:
