@@ -61,7 +61,7 @@ def batch(kind: str, seed: int = 1) -> bytes:
     request = ExportTraceServiceRequest()
     for _ in range(GROUPS):
         resource_spans = request.resource_spans.add()
-        _put(resource_spans.resource.attributes, "service.name", "shop")
+        put(resource_spans.resource.attributes, "service.name", "shop")
         scope_spans = resource_spans.scope_spans.add()
         scope_spans.scope.name = "openinference.instrumentation.langchain"
         for n in range(SPANS // GROUPS):
@@ -71,26 +71,26 @@ def batch(kind: str, seed: int = 1) -> bytes:
             span.name, span.start_time_unix_nano, span.end_time_unix_nano = "GET /api/orders", 10**18, 10**18 + 1
             parent = parent or span.span_id
             if kind == "rag" or (kind == "mix" and draw.random() < 0.1):
-                _retrieval(span.attributes, draw)
+                retrieval(span.attributes, draw)
             else:
                 for key, value in NOISE.items():
-                    _put(span.attributes, key, value)
+                    put(span.attributes, key, value)
     return request.SerializeToString()
 
 
-def _retrieval(attributes: Any, draw: random.Random) -> None:
-    _put(attributes, "openinference.span.kind", "RETRIEVER")
-    _put(attributes, "input.value", _text(draw, 60))
+def retrieval(attributes: Any, draw: random.Random) -> None:
+    put(attributes, "openinference.span.kind", "RETRIEVER")
+    put(attributes, "input.value", _text(draw, 60))
     for n in range(draw.choice((2, 3, 4))):
-        _put(attributes, f"retrieval.documents.{n}.document.id", f"doc-{n}")
-        _put(attributes, f"retrieval.documents.{n}.document.content", _text(draw, 800))
+        put(attributes, f"retrieval.documents.{n}.document.id", f"doc-{n}")
+        put(attributes, f"retrieval.documents.{n}.document.content", _text(draw, 800))
 
 
 def _text(draw: random.Random, size: int) -> str:
     return " ".join(draw.choices(WORDS, k=size // 6))[:size]
 
 
-def _put(attributes: Any, key: str, value: str | int) -> None:
+def put(attributes: Any, key: str, value: str | int) -> None:
     written = attributes.add(key=key).value
     if isinstance(value, str):
         written.string_value = value
@@ -100,7 +100,7 @@ def _put(attributes: Any, key: str, value: str | int) -> None:
 
 def to_json(body: bytes) -> bytes:
     """The same request in OTLP/JSON."""
-    document = MessageToDict(ExportTraceServiceRequest.FromString(body))
+    document = MessageToDict(ExportTraceServiceRequest.FromString(body), use_integers_for_enums=True)
     for resource in document["resourceSpans"]:
         for span in (span for scope in resource["scopeSpans"] for span in scope["spans"]):
             for key in ("traceId", "spanId", "parentSpanId"):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from otel_ctxscore.core.model import Context, RagRun, Retrieval
 from otel_ctxscore.judges import prompt
 from otel_ctxscore.litellm_judge import LiteLLMJudge
 from otel_ctxscore.testing import Reply, ScriptedJudgeServer, verdicts
+from tests.bench.process import resident_mib
 
 MODEL = "openai/my-own-7b"
 CONTEXTS = 5
@@ -161,11 +161,6 @@ async def against_litellm(url: str, count: int) -> None:
     print(f"  ours     {median(r for r, _ in ours):7.0f} runs/s  {median(c for _, c in ours):5.2f} ms CPU")
     print(f"  litellm  {median(r for r, _ in theirs):7.0f} calls/s {median(c for _, c in theirs):5.2f} ms CPU")
     print(f"  ratio    {share:7.1%}  (promised >= {PROMISED_SHARE:.0%})")
-
-
-def resident_mib() -> float:
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
 
 async def memory(url: str) -> None:

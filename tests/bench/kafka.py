@@ -1,17 +1,13 @@
-"""`python -m tests.bench.kafka`: what reading from Kafka costs beside a bare aiokafka loop, memory, and commit lag.
+"""`python -m tests.bench.kafka`: what reading from Kafka costs beside a bare aiokafka loop, and commit lag.
 
 * Spans a CPU-second from one topic of mixed traffic (records of 512 spans, 90 % short ones, 10 % retrievals): the real
   source, sampling, decoding and assembling, against a loop that only takes the records. Both in turn, best of three.
-* Resident memory with 100,000 open traces of 6 spans of ~330 bytes.
 * How long after an evaluation is at the sink its record is committed.
 """
 
 from __future__ import annotations
 
 import asyncio
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -19,22 +15,20 @@ from pathlib import Path
 from statistics import quantiles
 
 from aiokafka import AIOKafkaConsumer
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from otel_ctxscore.config.intake import KafkaSource as Settings
 from otel_ctxscore.core.assembly import Limits, TraceAssembler
-from otel_ctxscore.core.codec import fuller, take_traces
+from otel_ctxscore.core.codec import fuller
 from otel_ctxscore.core.conventions import Extraction, extract
 from otel_ctxscore.core.model import Evaluation, RagRun
-from otel_ctxscore.core.receipts import Receipt
 from otel_ctxscore.core.sampling import Sampler
-from otel_ctxscore.core.spans import Delivery, Trace
+from otel_ctxscore.core.spans import Trace
 from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.io.kafka.source import KafkaSource
 from otel_ctxscore.pipeline import Pipeline
 from otel_ctxscore.scorers.context_precision import ContextPrecision
 from otel_ctxscore.telemetry import Metrics
-from tests.bench.codec import NOISE, SPANS, batch
+from tests.bench.codec import SPANS, batch
 from tests.io.kafka.slow_judge import factory
 from tests.otlp import rag, request
 from tests.services.kafka import Kafka, Record
@@ -43,8 +37,6 @@ RECORDS = 1200
 ROUNDS = 3
 RATES = {0.05: 0.6, 0.01: 0.8}
 """Sampling rates, and the share of the bare loop's speed that is the goal."""
-TRACES, TRACE_SPANS = 100_000, 6
-MEMORY_GOAL = 1 << 30
 
 
 class Sink:
@@ -139,28 +131,6 @@ async def commit_lag(kafka: Kafka, topic: str) -> list[float]:
     return lags
 
 
-def memory() -> int:
-    """Bytes that TRACES open traces add to this process."""
-    pipeline, _ = line(1.0, Sink(), Limits(idle=600, max_traces=2 * TRACES, max_size=8 << 30))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for first in range(0, TRACES, 100):
-        message = ExportTraceServiceRequest()
-        scope = message.resource_spans.add().scope_spans.add()
-        scope.scope.name = "shop"
-        for trace in range(first, first + 100):
-            for number in range(TRACE_SPANS):
-                span = scope.spans.add(trace_id=(trace + 1).to_bytes(16), span_id=(trace * 8 + number + 1).to_bytes(8))
-                span.parent_span_id, span.name = b"p" * 8, "GET /api/orders"
-                for key, value in NOISE.items():
-                    span.attributes.add(key=key).value.string_value = str(value)
-        taken = take_traces(message.SerializeToString(), "proto", pipeline.keeps)
-        receipt = Receipt()
-        pipeline.accept(Delivery(taken.spans, receipt))
-        receipt.settle()
-    assert pipeline.assembler.open_traces == TRACES
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-
-
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Kafka(Path(folder) / "kafka") as kafka:
         topic, slow = kafka.topic(), kafka.topic()
@@ -173,20 +143,15 @@ def main() -> None:
             for name, way in ways.items():
                 best[name] = max(best[name], asyncio.run(way(kafka.bootstrap, topic)))  # type: ignore[arg-type]
         lags = asyncio.run(commit_lag(kafka, slow))
-    size = int(
-        subprocess.run([sys.executable, "-m", "tests.bench.kafka", "--memory"], capture_output=True, check=True).stdout
-    )
     print("| from Kafka | spans a CPU-second | of the bare loop | goal |\n|---|---|---|---|")
     print(f"| bare aiokafka loop | {best['bare'] / 1e6:.2f} M | | |")
     for rate, goal in RATES.items():
         speed = best[str(rate)]
         print(f"| the source at {rate:.0%} sampling | {speed / 1e6:.2f} M | {speed / best['bare']:.2f}x | >= {goal}x |")
-    print(f"\n{TRACES:,} open traces of {TRACE_SPANS} spans: {size / (1 << 20):,.0f} MiB resident (goal <= 1,024 MiB)")
-    print(f"commit after the sink has it: median {quantiles(lags)[1]:.2f} s, longest {max(lags):.2f} s, of {len(lags)}")
+    print(
+        f"\ncommit after the sink has it: median {quantiles(lags)[1]:.2f} s, longest {max(lags):.2f} s, of {len(lags)}"
+    )
 
 
 if __name__ == "__main__":
-    if "--memory" in sys.argv:
-        print(memory())
-    else:
-        main()
+    main()

@@ -5,12 +5,12 @@ CPU time of the process is what an idle core would take; the wall clock has what
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from pathlib import Path
 from statistics import median
 
+from tests.bench.process import cpu_seconds
 from tests.serving import Serving
 
 ROUNDS = 7
@@ -23,8 +23,7 @@ def started(folder: Path) -> tuple[float, float]:
     with Serving(folder, {"state": {"path": str(folder / "state")}}) as service:
         wall = time.perf_counter() - began
         assert service.process is not None
-        fields = Path(f"/proc/{service.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), wall
+        return cpu_seconds(service.process.pid), wall
 
 
 def main() -> None:

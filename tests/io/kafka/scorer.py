@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections import defaultdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from prometheus_client.parser import text_string_to_metric_families
-
+from tests.exposition import sums
 from tests.services import config, http
 from tests.services.config import Config
 from tests.services.process import Server, free_endpoint
@@ -60,12 +58,7 @@ class Scorer(Server):
 
     def metrics(self) -> dict[str, float]:
         """Samples that have no label but `outcome` or `result`, by name and that label's value."""
-        found: defaultdict[str, float] = defaultdict(float)
-        for family in text_string_to_metric_families(http.get_text(f"{self.url}/metrics")):
-            for sample in family.samples:
-                word = sample.labels.get("outcome") or sample.labels.get("result")
-                found[sample.name + (f":{word}" if word else "")] += sample.value
-        return dict(found)
+        return sums(http.get_text(f"{self.url}/metrics"))
 
     def partitions(self) -> int:
         """How many partitions it reads; 0 where it does not answer."""
