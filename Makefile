@@ -71,11 +71,25 @@ bench-start: $(STAMP)-dev ## Seconds from the start of the service to ready
 bench-stats: $(STAMP)-dev ## The statistics against their promises (writes tests/bench/RESULTS-stats.md)
 	$(PY) -m tests.bench.stats --write
 
-bench-kafka: $(STAMP)-dev ## Spans a CPU-second from Kafka beside a bare consumer, memory, commit lag
+bench-kafka: $(STAMP)-dev ## Spans a CPU-second from Kafka beside a bare consumer, commit lag
 	$(PY) -m tests.bench.kafka
 
-soak: $(STAMP)-dev ## 50 kills and 10,000 runs on Kafka (writes tests/bench/RESULTS-kafka-soak.md)
+bench-memory: $(STAMP)-dev ## Memory against open traces
+	$(PY) -m tests.bench.memory
+
+bench-line: $(STAMP)-dev ## CPU of a span and of a run, from OTLP bytes to the emitted evaluation
+	$(PY) -m tests.bench.line
+
+bench-scale: $(STAMP)-dev ## The same work by 1, 2 and 4 replicas, on Kafka and on OTLP behind a splitter
+	$(PY) -m tests.bench.scale
+
+soak: soak-kills soak-memory ## Both of these
+
+soak-kills: $(STAMP)-dev ## 50 kills and 10,000 runs on Kafka (writes tests/bench/RESULTS-kafka-soak.md)
 	$(PY) -m tests.bench.soak_kafka --kills 50 --runs 10000 --replicas 3 --seed 1 --write
+
+soak-memory: $(STAMP)-dev ## Memory and latency over 30 minutes of load (writes tests/bench/RESULTS-soak.md)
+	$(PY) -m tests.bench.soak_memory --minutes 30 --write
 
 judge-train: $(STAMP)-judge ## Train the local judge anew, to the same bytes
 	$(PY) -m tools.judge.train
