@@ -3,10 +3,12 @@ SHELL := /bin/bash
 VENV ?= .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-
+# For the image: Python 3.11 on Linux, any processor.
+LOCK := $(VENV)/bin/uv pip compile --quiet --generate-hashes --python-version 3.11 --python-platform linux \
+  --only-binary :all: --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check docs fmt generate bench bench-codec bench-judge bench-page bench-faults bench-start bench-stats judge-train judge-report services lock clean
+.PHONY: help demo test test-fast check docs audit sbom fmt generate bench bench-codec bench-judge bench-page bench-faults bench-start bench-stats judge-train judge-report services lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,16 +34,24 @@ test: check services ## Every check and every test, with real servers
 test-fast: $(STAMP)-dev ## The tests that need no server
 	$(PY) -m pytest -n auto --dist worksteal --hypothesis-profile=fast -m "not services and not slow"
 
-check: $(STAMP)-dev ## Format, lint, types, import floors, generated files, documentation
+check: $(STAMP)-dev ## Format, lint, types, import floors, generated files, licences, documentation
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(PY) -m tools.generate --check
+	$(PY) -m tools.supply check
 	@$(MAKE) --no-print-directory docs
+	@$(PY) -m tools.supply audit --if-reachable
 
 docs: $(STAMP)-dev ## The documentation as a site: build/docs/index.html (a lost link or heading is an error)
 	$(PY) -m sphinx --quiet --fresh-env --nitpicky --fail-on-warning -c tools/docs docs build/docs
+
+audit: $(STAMP)-dev ## Known vulnerabilities of what is pinned; fails where nobody can be asked
+	$(PY) -m tools.supply audit
+
+sbom: $(STAMP)-dev ## What the image is made of, as CycloneDX: build/sbom.cdx.json
+	$(PY) -m tools.supply sbom
 
 fmt: $(STAMP)-dev ## Format and mend what a linter can
 	$(VENV)/bin/ruff check --fix .
@@ -106,8 +116,10 @@ fuzz: $(STAMP)-dev ## A minute of coverage-guided fuzzing of decode and extracti
 	$(PY) -m tests.fuzz.corpus .fuzz-corpus
 	$(PY) -m tests.fuzz.fuzz_extract .fuzz-corpus -max_total_time=60 -max_len=20000
 
-lock: $(STAMP)-judge ## Write constraints.txt from what is installed
+lock: $(STAMP)-judge ## Write constraints.txt from what is installed, and the hashes of what is shipped
 	$(VENV)/bin/pip freeze --exclude-editable > constraints.txt
+	$(LOCK) --constraints constraints.txt pyproject.toml --output-file deploy/requirements.txt
+	echo hatchling | $(LOCK) - --output-file deploy/requirements-build.txt
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -28,7 +28,7 @@ def section(heading: str) -> str:
 
 
 def block(heading: str, language: str, number: int = 0) -> str:
-    return re.findall(rf"```{language}\n(.*?)```", section(heading), re.DOTALL)[number]
+    return list[str](re.findall(rf"```{language}\n(.*?)```", section(heading), re.DOTALL))[number]
 
 
 class Reader:
