@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from importlib.metadata import version
 from typing import Literal
@@ -31,6 +32,8 @@ from otel_ctxscore.io.results import (
 SERVICE = "otel-ctxscore"
 SCHEMA_URL = Schemas.V1_41_0.value
 """The last release of the conventions that holds the `gen_ai.evaluation.*` attributes."""
+CHILD_OF = {"opentracing.ref_type": "child_of"}
+"""Of a link to the parent. Jaeger keeps one reference for both, and would take this one for "follows from"."""
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 
@@ -70,7 +73,7 @@ def _span(evaluation: Evaluation, target: Target, child: bool, content: bool) ->
         instrumentation_scope=scope(),
         attributes=span_attributes(evaluation, target, content=content),
         events=[_event(evaluation, target, score) for score in target.scores],
-        links=[Link(judged, {})],
+        links=[Link(judged, CHILD_OF if child else {})],
         kind=SpanKind.INTERNAL,
         start_time=evaluation.started_ns,
         end_time=max(evaluation.started_ns, evaluation.ended_ns),
@@ -131,11 +134,13 @@ def _content(evaluation: Evaluation, target: Target) -> dict[str, str | None]:
 
 
 def _evaluations(evaluation: Evaluation, target: Target) -> Attributes:
-    """The scores as OpenInference flattens them: objects with a name and at least a score, label or explanation."""
+    """The scores as OpenInference flattens them: objects with a name and a score. A reader may take two of one name
+    and identifier about one span for the same: where it holds several retrievals, the identifiers differ."""
     judged_by = judge_of(evaluation)
     kind = "LLM" if judged_by is not None and judged_by.tier == "llm" else "CODE"
     found: Attributes = {}
-    shown = [score for score in target.scores if score.value is not None]
+    shown = [score for score in target.scores if score.value is not None and math.isfinite(score.value)]
+    place_in_span = f"/{target.place}" if target.place else ""
     for place, score in enumerate(shown):
         fields: dict[str, Attribute | None] = {
             "name": score.name,
@@ -143,7 +148,7 @@ def _evaluations(evaluation: Evaluation, target: Target) -> Attributes:
             "label": score.label,
             "explanation": score.explanation,
             "annotator_kind": kind,
-            "identifier": f"{SERVICE}/{score.version}",
+            "identifier": f"{SERVICE}/{score.version}{place_in_span}",
         }
         found |= {f"evaluations.{place}.evaluation.{key}": value for key, value in clean(fields).items()}
     return found
