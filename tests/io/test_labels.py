@@ -14,7 +14,7 @@ from otel_ctxscore.core.kept_run import opinion
 from otel_ctxscore.core.lines import to_jsonl
 from otel_ctxscore.core.model import Verdict
 from otel_ctxscore.io.results import evaluation_id
-from otel_ctxscore.io.state import Kept
+from otel_ctxscore.io.state import Database, History, Kept
 from otel_ctxscore.monitoring.anchors import KIND
 from tests.io.evaluations import TRACE
 from tests.io.test_history import SECRET, Past, judged, on_disk, secret
@@ -142,6 +142,22 @@ async def test_text_of_labels_goes_with_its_age_and_labels_with_their_run() -> N
     past.add(judged("c", 0.5), trace=3)
     await past.database.flush()
     assert await rows(past) == {"labels": 0, "label_notes": 0, "opinions": 0}
+    await past.database.close()
+
+
+async def test_a_full_file_leaves_no_label_without_its_run(tmp_path: Path) -> None:
+    past = Past()
+    await past.database.close()
+    past.database = Database(tmp_path / "state", max_size=1 << 20, max_age=1e9)
+    past.history = History(past.database)
+    for n in range(600):
+        past.add(judged(str(n), 0.5), trace=n)
+        await past.history.label(evaluation_id(judged(str(n), 0.5)), label(c0=Verdict(True, note="why " * 50)))
+    kept = {run["trace_id"] for run in (await past.history.runs(RunQuery(sort="newest", limit=600))).runs}
+    labelled = await past.database.read("SELECT r.trace_id FROM labels l LEFT JOIN runs r ON r.id = l.run_id")
+    assert 0 < len(kept) < 600
+    assert {str(row[0]) for row in labelled} == kept
+    assert (await rows(past))["label_notes"] == len(kept), "what people wrote goes with the run, and not before"
     await past.database.close()
 
 

@@ -73,7 +73,10 @@ class Desk:
 
 
 def useful(place: int, it: RagRun) -> Judgement:
-    return Judgement([Verdict(n == place, used=n == 0, note=f"note {n}") for n, _ in enumerate(it.judged)])
+    return Judgement(
+        missing=[f"piece {place}"],
+        verdicts=[Verdict(n == place, used=n == 0, note=f"note {n}") for n, _ in enumerate(it.judged)],
+    )
 
 
 async def judge(it: RagRun) -> Evaluation:
@@ -310,6 +313,7 @@ async def test_the_forms_of_the_page_do_their_work_and_lead_back(desk: Desk) -> 
     page, _ = await desk.send("judge")
     assert "was judged again" in text(page)
     assert "Judged again: useful · used" in text(page)
+    assert "piece 0" in text(page)
     page, _ = await desk.send("anchor")
     assert "is an anchor now" in text(page)
     assert len(await anchors.known(desk.store)) == 1
