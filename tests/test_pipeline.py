@@ -112,6 +112,7 @@ async def test_a_trace_is_scored_once_and_its_receipts_settle_when_the_sink_has_
     assert rig.count(catalogue.CLOSED_TRACES, "closed") == {"root_seen": 1}
 
 
+@pytest.mark.trouble("C08")
 async def test_duplicates_and_late_spans_cause_no_second_judge_call() -> None:
     rig = Rig()
     async with rig.running():

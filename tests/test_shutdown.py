@@ -39,6 +39,7 @@ def busy(tmp_path: Path, silent: str, protocol: str) -> Serving:
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http/protobuf"])
+@pytest.mark.trouble("C53")
 def test_a_sink_that_hangs_does_not_keep_the_process(tmp_path: Path, silent: str, protocol: str) -> None:
     service = busy(tmp_path, silent, protocol)
     began = time.monotonic()
@@ -48,6 +49,7 @@ def test_a_sink_that_hangs_does_not_keep_the_process(tmp_path: Path, silent: str
     assert "Traceback" not in service.log
 
 
+@pytest.mark.trouble("C53")
 def test_a_second_signal_leaves_at_once(tmp_path: Path, silent: str) -> None:
     service = busy(tmp_path, silent, "grpc")
     process = service.process
@@ -59,6 +61,7 @@ def test_a_second_signal_leaves_at_once(tmp_path: Path, silent: str) -> None:
     assert time.monotonic() - began < GRACE / 2
 
 
+@pytest.mark.trouble("C53")
 def test_it_stops_while_kafka_cannot_be_reached(tmp_path: Path, silent: str) -> None:
     sources = {"otlp": None, "kafka": {"brokers": [silent]}}
     config = {"sources": sources, "shutdown": {"grace": f"{GRACE:g}s"}}

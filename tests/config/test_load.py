@@ -41,6 +41,7 @@ from otel_ctxscore.core.errors import ConfigError
 )  # fmt: skip
 def test_each_fault_is_one_line_with_its_path(text: str, lines: list[str]) -> None:
     with pytest.raises(ConfigError) as raised:
+@pytest.mark.trouble("C82")
         parse(yaml.safe_load(text), environ={})
     assert list(raised.value.lines) == lines
 

@@ -28,6 +28,7 @@ def test_ids_that_differ_in_few_bits_are_sampled_at_the_same_rate(make: object) 
     assert 900 <= sum(Sampler(0.1).keeps(make(n)) for n in range(10_000)) <= 1100
 
 
+@pytest.mark.trouble("C38")
 def test_the_decision_is_the_same_in_every_process() -> None:
     assert [n for n, i in enumerate(IDS[:40]) if Sampler(0.1).keeps(i)] == [10, 18, 20]
     assert {n for n, i in enumerate(IDS) if Sampler(0.1, salt="b").keeps(i)} != {

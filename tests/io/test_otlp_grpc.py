@@ -57,6 +57,7 @@ def partial_success(answer: bytes) -> tuple[int, str]:
 
 @pytest.mark.parametrize("compression", list(grpc.Compression))
 @pytest.mark.parametrize("size", [10, 400_000, 3_000_000])
+@pytest.mark.trouble("C60")
 async def test_a_full_success_leaves_partial_success_unset(bench: Bench, compression: Any, size: int) -> None:
     assert await bench.export(traces(text="x" * size), compression=compression) == b""
     assert [len(str(s.attributes["input.value"])) for s in bench.line.spans] == [size]
@@ -73,6 +74,7 @@ async def test_single_bad_spans_are_rejected_and_the_rest_kept(bench: Bench) -> 
     assert dict(bench.counts.requests) == {"partial": 1}
 
 
+@pytest.mark.trouble("C60")
 async def test_a_full_line_asks_to_come_again(bench: Bench) -> None:
     bench.line.full = Full(2.5)
     error = await bench.refusal(traces())
@@ -85,6 +87,7 @@ async def test_a_full_line_asks_to_come_again(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("compression", [grpc.Compression.NoCompression, grpc.Compression.Gzip])
+@pytest.mark.trouble("C67")
 async def test_too_large_is_final(bench: Bench, compression: Any) -> None:
     error = await bench.refusal(bytes(20 * LIMIT), compression=compression)
     assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -94,6 +97,7 @@ async def test_too_large_is_final(bench: Bench, compression: Any) -> None:
     assert await bench.export(traces()) == b""
 
 
+@pytest.mark.trouble("C67")
 async def test_the_limit_is_the_configured_one() -> None:
     six_mib = traces(text="x" * (6 << 20))
     for limit, taken in ((4 << 20, False), (16 << 20, True)):
@@ -112,6 +116,7 @@ async def test_malformed(bench: Bench, body: bytes) -> None:
     assert dict(bench.counts.requests) == {"malformed": 1}
 
 
+@pytest.mark.trouble("C29")
 async def test_a_bomb_beside_other_requests(bench: Bench) -> None:
     bomb = bench.refusal(bytes(20 * LIMIT), compression=grpc.Compression.Gzip)
     error, answer = await asyncio.gather(bomb, bench.export(traces()))

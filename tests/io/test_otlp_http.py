@@ -51,6 +51,7 @@ async def bench() -> AsyncIterator[Bench]:
     await made.receiver.stop()
 
 
+@pytest.mark.trouble("C60")
 async def test_a_full_success_leaves_partial_success_unset(bench: Bench) -> None:
     status, headers, body = await bench.post(traces())
     assert (status, headers["Content-Type"]) == (200, "application/x-protobuf")
@@ -92,6 +93,7 @@ async def test_what_sampling_and_our_own_scope_drop_is_no_rejection(bench: Bench
     assert bench.line.deliveries == []
 
 
+@pytest.mark.trouble("C60")
 async def test_a_full_line_asks_to_come_again(bench: Bench) -> None:
     bench.line.full = Full(2.2)
     status, headers, body = await bench.post(traces())
@@ -143,6 +145,7 @@ REFUSED: list[tuple[object, dict[str, str], int, str]] = [
 
 
 @pytest.mark.parametrize(("body", "headers", "status", "result"), REFUSED)
+@pytest.mark.trouble("C29")
 async def test_refusals(bench: Bench, body: object, headers: dict[str, str], status: int, result: str) -> None:
     seen, _, _ = await bench.post(body, headers)
     assert seen == status
@@ -156,6 +159,7 @@ async def test_a_chunked_body_is_cut_off_at_the_limit(bench: Bench) -> None:
     assert (await bench.post(chunks(BOMB), GZIP))[0] == 413
 
 
+@pytest.mark.trouble("C29")
 async def test_a_bomb_beside_other_requests(bench: Bench) -> None:
     answers = await asyncio.gather(*[bench.post(BOMB, GZIP), bench.post(traces()), bench.post(BOMB, GZIP)])
     assert [status for status, _, _ in answers] == [413, 200, 413]

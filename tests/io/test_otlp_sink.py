@@ -95,6 +95,7 @@ async def test_a_judge_that_failed_is_told_and_a_run_not_judged_is_not() -> None
 
 
 async def test_odd_texts_cost_no_other_evaluation_its_delivery() -> None:
+@pytest.mark.trouble("C70")
     odd = [None, "x" * 200_000, "broken \ud83d end", "nul \0 byte", "normal"]
     with grpc_receiver() as received:
         otlp = sink(received)

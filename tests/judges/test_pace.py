@@ -45,6 +45,7 @@ def first_calls(count: int, error: CompletionError) -> Script:
     return in_order(*[error] * count, GOOD)
 
 
+@pytest.mark.trouble("C19")
 def test_a_stated_pause_is_kept_by_every_call() -> None:
     model = ScriptedCompletion(first_calls(5, busy(7)), latency=0.1)
     results = run(all_judged(LLMJudge([model]), 50))
@@ -56,6 +57,7 @@ def test_a_stated_pause_is_kept_by_every_call() -> None:
     assert len(model.started) == 8 - 5 + 50 - (8 - 5) + 5
 
 
+@pytest.mark.trouble("C19")
 def test_without_a_stated_pause_calls_back_off_further_each_time() -> None:
     model = ScriptedCompletion(first_calls(5, busy()))
     run(LLMJudge([model]).judge(run_of("a")))
@@ -64,6 +66,7 @@ def test_without_a_stated_pause_calls_back_off_further_each_time() -> None:
     assert all(low <= gap <= high for gap, (low, high) in zip(gaps, bounds, strict=True))
 
 
+@pytest.mark.trouble("C19")
 def test_a_pause_longer_than_the_deadline_ends_the_run_and_holds_the_others_no_longer_than_that() -> None:
     model = ScriptedCompletion(first_calls(1, busy(86_400)))
 

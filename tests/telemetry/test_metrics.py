@@ -123,6 +123,7 @@ async def test_a_repeated_evaluation_enters_no_sum(again: dict[str, Any]) -> Non
     assert await value(metrics, "unscored_total") == 0
 
 
+@pytest.mark.trouble("C66")
 async def test_closed_sets_are_there_before_anything_happens() -> None:
     metrics = Metrics(["context_precision", "context_relevance"])
     metrics.declare_evaluator(PRECISION)
@@ -149,6 +150,7 @@ async def test_closed_sets_are_there_before_anything_happens() -> None:
         assert all(s.value == (1 if name == "evaluator_info" else 0) for s in found), name
 
 
+@pytest.mark.trouble("C66")
 async def test_the_first_failure_of_a_judge_is_an_increase_of_one() -> None:
     metrics = Metrics()
     metrics.declare_judge("llm", "m1")
@@ -228,6 +230,7 @@ async def test_estimator_sums_begin_at_zero_and_add_terms() -> None:
     assert await value(metrics, "segment_estimator_sum_total", segment="index", value="a", term="n") == 1
 
 
+@pytest.mark.trouble("C28")
 async def test_services_beyond_the_cap_are_folded_and_nothing_is_lost() -> None:
     metrics = Metrics(["context_precision"], max_values=50)
     long = "x" * 300
@@ -250,6 +253,7 @@ async def test_label_values_from_outside_cannot_break_the_page() -> None:
     assert found == {'a"b\\c\ufffdd', "nul\ufffd", "lone \ufffd surrogate", "", "検索"}
 
 
+@pytest.mark.trouble("C18")
 def test_exemplars_keep_what_fits_and_always_the_trace(cases: dict[str, Any]) -> None:
     for case in cases["C18"]["input"]["cases"]:
         fitting = exemplar(case["exemplar"])

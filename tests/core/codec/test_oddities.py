@@ -79,6 +79,7 @@ both = pytest.mark.parametrize("encoding", ["proto", "json"])
 
 
 @both
+@pytest.mark.trouble("C30")
 def test_bad_ids_are_rejected_one_by_one(encoding: Encoding) -> None:
     bad = [
         {"trace_id": bytes(16)},
@@ -321,6 +322,7 @@ def test_a_broken_attribute_of_a_log_is_dropped_and_counted() -> None:
     assert (log.attributes, log.dropped_attributes_count, log.body) == ({"k": "good"}, 1, "text")
 
 
+@pytest.mark.trouble("C30")
 def test_a_request_of_the_other_signal_yields_nothing_and_is_counted() -> None:
     """A logs request decodes as a trace request without an error, and the other way round."""
     captured = bytes.fromhex("0a131211120f0901000000000000002a040a026869")
@@ -337,6 +339,7 @@ def test_a_request_of_the_other_signal_yields_nothing_and_is_counted() -> None:
 
 @both
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in MARKS.items() for value in sorted(values)])
+@pytest.mark.trouble("C10")
 def test_evaluations_are_dropped_at_intake(encoding: Encoding, key: str, value: str) -> None:
     body = body_of(request({"attributes": {"a": 1, key: value}}, {"attributes": {"a": f"{key}={value}"}}), encoding)
     taken = take_traces(body, encoding, everything)
@@ -361,6 +364,7 @@ def test_results_of_evaluations_are_dropped_from_logs() -> None:
     assert take_logs(logs({"event_name": "x"}, scope=SCOPE_NAME), "proto", everything).own == 1
 
 
+@pytest.mark.trouble("C80")
 def test_the_prefix_of_a_schema_registry() -> None:
     span = "0a37123512330a105b8efff798038103d269b633813fc60c1208eee19b7ec3c1b1742a01724a120a0b696e7075742e76616c756512030a0171"
     plain = bytes.fromhex(span)

@@ -33,6 +33,7 @@ def emitted(world: World) -> list[int]:
 
 @pytest.mark.parametrize("call", ["poll", "commit", "committed", "ends"])
 @pytest.mark.parametrize("fault", [asyncio.CancelledError, ZeroDivisionError, KafkaConnectionError])
+@pytest.mark.trouble("C52")
 def test_it_reads_on_after_a_fault_of_the_client(call: str, fault: type[BaseException]) -> None:
     """A cancelled task of aiokafka's own cancels who waits for it, as if the service were told to end."""
 

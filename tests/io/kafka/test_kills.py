@@ -21,6 +21,7 @@ def broker(services_folder: Path) -> Iterator[Kafka]:
         yield server
 
 
+@pytest.mark.trouble("C27")
 def test_kills_at_random_moments(broker: Kafka, tmp_path: Path) -> None:
     trial = Trial(broker, tmp_path, runs=1200, seconds=48)
     trial.run(Trial.kill_one, rounds=6)
@@ -29,6 +30,7 @@ def test_kills_at_random_moments(broker: Kafka, tmp_path: Path) -> None:
     assert found.right, found
 
 
+@pytest.mark.trouble("C07")
 def test_replicas_come_and_go_while_judging_is_slow(broker: Kafka, tmp_path: Path) -> None:
     def come_and_go(trial: Trial) -> None:
         guest = trial.scorer(trial.replicas + len(trial.left)).start()

@@ -33,6 +33,7 @@ def numbered(first: int, last: int) -> list[Record]:
     return [Record(traces((bytes([n]) * 16, b"1" * 8))) for n in range(first, last + 1)]
 
 
+@pytest.mark.trouble("C52")
 async def test_reading_goes_on_after_the_broker_was_away(own_kafka: Kafka) -> None:
     topic = own_kafka.topic(2)
     own_kafka.send(topic, numbered(1, 5))
@@ -75,6 +76,7 @@ async def test_brokers_that_answer_nothing_are_seen_and_a_start_without_them_end
         await now.until(lambda it: it.source.unhealthy() is None, 30)
 
 
+@pytest.mark.trouble("C52")
 async def test_a_member_that_was_thrown_out_joins_again(own_kafka: Kafka) -> None:
     """As an operator does it, or as the broker does where a process stood still too long."""
     topic = own_kafka.topic()
@@ -151,6 +153,7 @@ def test_what_waits_too_long_to_be_committed_is_closed() -> None:
     run(scenario())
 
 
+@pytest.mark.trouble("C52")
 def test_a_fault_in_the_loop_is_no_silent_end(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         cluster, world = Cluster(partitions=1), World()

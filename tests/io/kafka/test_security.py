@@ -65,6 +65,7 @@ async def test_a_certificate_of_our_own(start_kafka: StartKafka, certificates: C
         await now.until(lambda it: len(it.line.spans) == 1)
 
 
+@pytest.mark.trouble("C83")
 async def test_sessions_that_end_with_their_token(start_kafka: StartKafka, caplog: pytest.LogCaptureFixture) -> None:
     """The broker ends a session with its token; reading goes on with a fresh one, also after the token endpoint was
     down for a while, and without a flood of lines."""
@@ -114,6 +115,7 @@ async def test_wrong_credentials_are_said_without_the_secret(kafka: Kafka, caplo
         ({"protocol": "SSL", "ca": "/nowhere.pem"}, "certificate"),
     ],
 )
+@pytest.mark.trouble("C83")
 async def test_what_cannot_work_is_refused_at_the_start(security: dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigError, match=named):
         async with reading(settings("127.0.0.1:1", "t", security=security)):

@@ -63,6 +63,7 @@ async def test_all_encodings_on_one_topic(kafka: Kafka) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["auto", "otlp_proto"])
+@pytest.mark.trouble("C09")
 async def test_records_that_cannot_be_read_hold_up_nothing(
     encoding: str, kafka: Kafka, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -163,6 +164,7 @@ async def test_spans_of_one_trace_on_several_partitions_are_said_once(
     assert topic in line
 
 
+@pytest.mark.trouble("C27")
 async def test_what_is_open_is_not_committed_and_comes_again_as_a_repeat(kafka: Kafka) -> None:
     topic, line = kafka.topic(), Hearer(holds=True)
     kafka.send(topic, [Record(traces()) for _ in range(3)])
@@ -195,6 +197,7 @@ async def test_a_group_that_begins_at_the_end_has_its_place_from_then_on(kafka: 
     assert [span.trace_id for span in again.line.spans] == [b"2" * 16]
 
 
+@pytest.mark.trouble("C07")
 async def test_a_full_line_costs_neither_records_nor_membership(kafka: Kafka) -> None:
     topic, line = kafka.topic(2), Hearer(room_left=2)
     kafka.send(topic, [Record(traces((bytes([n]) * 16, b"1" * 8)), partition=n % 2) for n in range(1, 11)])

@@ -23,12 +23,14 @@ def firing(scenario: Scenario, name: str) -> list[bool]:
 
 
 @pytest.mark.parametrize("file", scenario_files())
+@pytest.mark.trouble("C41")
 def test_scenarios_under_promtool(promtool: Tool, file: str) -> None:
     check = promtool("test", "rules", SHIPPED / "tests" / file, timeout=400)
     assert check.ok, check.output
 
 
 @pytest.mark.parametrize("alert", ALERTS.rules, ids=lambda alert: alert.as_dict()["alert"])
+@pytest.mark.trouble("C41")
 def test_every_alert_is_seen_silent_then_firing_then_resolved(alert: Alert) -> None:
     seen = [firing(scenario, alert.name) for scenario in SCENARIOS]
     assert any(True in one for one in seen)
