@@ -29,7 +29,8 @@ def command(path: Path | None) -> None:
     SIGHUP reads targets, sampling rules and budgets again; a bad file changes nothing and says so.
     """
     config = configuration.load(path)
-    configure_logging(config.log.level, config.log.format, secrets=configuration.secrets(config))
+    hidden = [*configuration.secrets(config), *configuration.environment_secrets(os.environ)]
+    configure_logging(config.log.level, config.log.format, secrets=hidden)
     asyncio.run(_serve(config, path))
     leave(0)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import jsonschema
@@ -7,6 +8,7 @@ import pytest
 import yaml
 
 from otel_ctxscore.config import Config, load, masked, parse, reference, schema
+from otel_ctxscore.config.load import MAX_BYTES
 from otel_ctxscore.config.values import duration_text, seconds, size, size_text
 from otel_ctxscore.core.errors import ConfigError
 
@@ -39,9 +41,9 @@ from otel_ctxscore.core.errors import ConfigError
         ("sampling: {rules: [{name: a, match: {serice: b}, rate: 1}]}", ["sampling.rules[0].match.serice: unknown key; did you mean service?"]),
     ],
 )  # fmt: skip
+@pytest.mark.trouble("C82")
 def test_each_fault_is_one_line_with_its_path(text: str, lines: list[str]) -> None:
     with pytest.raises(ConfigError) as raised:
-@pytest.mark.trouble("C82")
         parse(yaml.safe_load(text), environ={})
     assert list(raised.value.lines) == lines
 
@@ -109,3 +111,22 @@ def test_what_yaml_would_pass_over_is_refused(tmp_path: Path, text: str, said: s
     (tmp_path / "c.yaml").write_text(text)
     with pytest.raises(ConfigError, match=said):
         load(tmp_path / "c.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: " + "x" * MAX_BYTES, "is larger than 1 MiB"),
+        ("[" * 2000, "is nested too deep"),
+        (
+            "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+            + "".join(f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n" for before, name in pairwise("abcdef")),
+            "more than 100000 values",
+        ),
+    ],
+)
+def test_a_file_beyond_all_bounds_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=said) as raised:
+        load(tmp_path / "c.yaml")
+    assert len(raised.value.lines) == 1
