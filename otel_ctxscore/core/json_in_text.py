@@ -97,6 +97,7 @@ def answers(reply: str, is_answer: Callable[[Any], bool], words: Iterable[str], 
     that repeats a passage has not judged it. `words` are the keys of an answer; material without any of them
     cannot hold one. Several values may remain; which one counts is for the caller, who must not simply take one.
     """
+    reply = _written_out(reply)
     found, cut = find_json(reply)
     candidates = [f for f in _after_thinking(reply, found) if is_answer(f.value)]
     if not candidates:
@@ -109,6 +110,18 @@ def answers(reply: str, is_answer: Callable[[Any], bool], words: Iterable[str], 
             distinct.append(candidate.value)
     quoted = any(held(_compact(reply[c.start : c.end]), c.value) for c in candidates)
     return Answers(tuple(distinct), cut, quoted)
+
+
+def _written_out(reply: str) -> str:
+    """What a reply says that is a JSON string as a whole: some models write their answer in JSON twice."""
+    bare = reply.strip()
+    if not (bare.startswith('"') and bare.endswith('"')):
+        return reply
+    try:
+        said = json.loads(bare)
+    except ValueError:
+        return reply
+    return said if isinstance(said, str) else reply
 
 
 def _after_thinking(text: str, found: list[Found]) -> list[Found]:

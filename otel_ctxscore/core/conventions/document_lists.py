@@ -9,7 +9,7 @@ from otel_ctxscore.core.conventions.document_fields import Document, document_of
 from otel_ctxscore.core.conventions.flattened import Row, has_gap, rows
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.values import is_blank, text_of, whole
-from otel_ctxscore.core.conventions.wrappers import containers, is_part, unwrap
+from otel_ctxscore.core.conventions.wrappers import CONTAINERS, containers, is_part, unwrap
 from otel_ctxscore.core.spans import Attributes, Value
 
 COLUMN_KEYS = {"ids": "id", "distances": "distance", "scores": "score", "metadatas": "metadata"}
@@ -120,7 +120,7 @@ def _lists(node: Node, depth: int) -> tuple[Documents, ...] | None:
         return _of_list(unwrapped, depth)
     if not isinstance(unwrapped.value, dict):
         return _of_text(unwrapped)
-    return _of_columns(unwrapped) or _of_containers(unwrapped, depth) or _of_map(unwrapped)
+    return _of_columns(unwrapped) or _of_containers(unwrapped, depth) or _of_map(unwrapped) or _of_joined(unwrapped)
 
 
 def _of_text(node: Node) -> tuple[Documents, ...] | None:
@@ -216,6 +216,21 @@ def _of_containers(node: Node, depth: int) -> tuple[Documents, ...] | None:
 def _of_map(node: Node) -> tuple[Documents, ...] | None:
     """A map that is itself one document."""
     return (Documents((document_of(node),), node.at),) if has_text_field(node) else None
+
+
+def _of_joined(node: Node) -> tuple[Documents, ...] | None:
+    """One text where other maps hold their list."""
+    texts = (entry for name in CONTAINERS if (entry := node.key(name)) is not None and isinstance(entry.value, str))
+    return next((_of_text(entry) for entry in texts if isinstance(entry.opened().value, str)), None)
+
+
+def holds_text(node: Node, depth: int = 0) -> bool:
+    """Whether words of somebody stand anywhere in a value: one word alone is a state or a name."""
+    opened = node.opened()
+    if isinstance(opened.value, str):
+        return " " in opened.value.strip()
+    inner = opened.each() if isinstance(opened.value, list) else (entry for _, entry in opened.entries())
+    return depth < MAX_NESTING and any(holds_text(one, depth + 1) for one in inner)
 
 
 def _enriched(lists: tuple[Documents, ...], node: Node) -> tuple[Documents, ...]:

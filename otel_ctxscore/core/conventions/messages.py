@@ -61,7 +61,7 @@ def _messages(node: Node, role: str, depth: int) -> Iterator[Message]:
         return
     if isinstance(opened.value, list) and not _is_pair(opened):
         yield from _from_list(opened, role, depth)
-    elif (inner := opened.key("messages")) is not None:
+    elif (inner := _listed(opened)) is not None:
         yield from _messages(inner, role, depth + 1)
     elif (message := _message(opened, role)) is not None:
         yield message
@@ -98,7 +98,13 @@ def looks_like_messages(node: Node) -> bool:
     opened = node.opened()
     if isinstance(opened.value, list) and opened.value and not _is_pair(opened):
         return looks_like_messages(opened.index(0)) or _is_pair(opened.index(0).opened())
-    return _is_pair(opened) or bool(_role(opened)) or (opened.key("messages") is not None)
+    return _is_pair(opened) or bool(_role(opened)) or _listed(opened) is not None
+
+
+def _listed(node: Node) -> Node | None:
+    """What a map holds under `messages`, or `contents` of messages as Gemini's API writes it."""
+    contents = node.key("contents")
+    return node.key("messages") or (contents if contents is not None and looks_like_messages(contents) else None)
 
 
 def _message(node: Node, role: str) -> Message | None:

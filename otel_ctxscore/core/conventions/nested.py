@@ -24,8 +24,10 @@ MAX_LITERAL = 256 * 1024
 MAX_LITERAL_DEPTH = 60
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*\Z")
+_AROUND = " \t\r\n\f\v\ufeff"
+"""White space, and the mark that some writers put before JSON."""
 _PAIRS = {"{": "}", "[": "]", '"': '"'}
-_JSON_START = re.compile(r"""\s*(?:\{\s*["']|\[\s*[{\["'])""")
+_JSON_START = re.compile(r"""[\s\ufeff]*(?:\{\s*["']|\[\s*[{\["'])""")
 _CLASS_CALL = re.compile(r"\s*\[?\s*[A-Z]\w*\(\s*\w+=")
 
 
@@ -90,7 +92,7 @@ def _parsed(raw: str | bytes) -> Value:
     text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
     if len(text) > MAX_JSON:
         return None
-    bare = text.strip()
+    bare = text.strip(_AROUND)
     if bare and bare[-1] == _PAIRS.get(bare[0]):
         opened = _json(bare)
         return opened if opened is not None or bare[0] == '"' else _literal(bare)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import chain
 
 from otel_ctxscore.core.conventions.answers import answer_in
-from otel_ctxscore.core.conventions.document_lists import Documents, described_by, flattened, lists_in
+from otel_ctxscore.core.conventions.document_fields import Document
+from otel_ctxscore.core.conventions.document_lists import Documents, described_by, flattened, holds_text, lists_in
 from otel_ctxscore.core.conventions.flattened import rows
 from otel_ctxscore.core.conventions.messages import Message, messages_in
 from otel_ctxscore.core.conventions.nested import Node
@@ -120,11 +121,11 @@ def _documents(sight: Sight, role: Role) -> tuple[Documents, ...] | None:
     whole = lists_in(output) if output is not None else None
     if listed is not None:
         return (described_by(listed, [d for one in whole or () for d in one.documents]),)
-    if whole is not None:
+    if whole is not None or role is not Role.RETRIEVER:
         return whole
-    return (
-        (Documents((), prefix, incomplete=sight.span.dropped_attributes_count > 0),) if role is Role.RETRIEVER else None
-    )
+    if output is not None and holds_text(output):
+        return (Documents((Document(None, output.at),), output.at),)  # of a shape that nobody told us of
+    return (Documents((), prefix, incomplete=sight.span.dropped_attributes_count > 0),)
 
 
 def _candidates(sight: Sight) -> tuple[Documents, ...] | None:
