@@ -11,7 +11,7 @@ from otel_ctxscore.core.conventions import Extraction, extract
 from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.judges.reply import Reading, Wrong, read
 from tests.core.conventions.trace_files import traces_in
-from tests.troubles.spans import request
+from tests.troubles.spans import Shorthand, request
 
 TRACE = "5b8efff798038103d269b633813fc60c"
 QUERY = "Which port does the ledger use?"
@@ -21,7 +21,7 @@ TEXT = "The ledger listens on port 7443."
 def turn(retriever: dict[str, Any], root: dict[str, Any] | None = None) -> Extraction:
     """What is read of a chain with one retriever."""
     chain = {"openinference.span.kind": "CHAIN", "input.value": QUERY, "output.value": "7443.", **(root or {})}
-    spans = [
+    spans: list[Shorthand] = [
         {"trace": TRACE, "span": "a1", "parent": None, "attrs": chain},
         {"trace": TRACE, "span": "b1", "parent": "a1", "attrs": {"openinference.span.kind": "RETRIEVER", **retriever}},
     ]
