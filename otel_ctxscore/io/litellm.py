@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, Literal
 
 from otel_ctxscore.completion import Answer, CompletionError, Fault, Question
@@ -90,9 +91,10 @@ class LiteLLMCompletion:
             **(params or {}),
         }
 
-    @property
+    @cached_property
     def input_limit(self) -> int | None:
-        """What litellm's list says; None for a model that is not on it."""
+        """What litellm's list says; None for a model that is not on it. Remembered: a model that it does not know
+        costs an exception each time."""
         with suppress(Exception):  # it raises a bare Exception for a model it does not know
             limit = self.litellm.get_model_info(self.model).get("max_input_tokens")
             return limit if isinstance(limit, int) else None
