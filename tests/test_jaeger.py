@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 
-from otel_ctxscore.config.outlets import OtlpSink as Section
-from otel_ctxscore.core.model import Evaluation
-from otel_ctxscore.io.otlp_sink import OtlpSink
 from otel_ctxscore.io.results import identity, targets
-from tests.io.evaluations import RUN, evaluation
+from tests.emitting import LATER_NS, RETRIEVER, ROOT, emit, judged
 from tests.otlp import rag, request
 from tests.services import http
 from tests.services.fixtures import StartCollector
@@ -24,10 +19,6 @@ from tests.services.process import wait_until
 from tests.serving import Serving
 from tests.test_end_to_end import ask
 
-ROOT, RETRIEVER = f"{1:016x}", f"{2:016x}"
-ENDED_NS = 1_760_000_001_000_000_000
-"""When the spans of tests.otlp end."""
-LATER_NS = ENDED_NS + 11 * 60 * 1_000_000_000
 _numbers = itertools.count(0x7AE6E4)
 
 
@@ -37,25 +28,6 @@ def traced(jaeger: Jaeger) -> int:
     http.post(f"{jaeger.http}/v1/traces", request(rag(number)))
     jaeger.trace(f"{number:032x}", spans=2)
     return number
-
-
-def judged(number: int) -> Evaluation:
-    """An evaluation of that trace, made eleven minutes after it."""
-    retrievals = [replace(RUN.retrievals[0], span_id=RETRIEVER)]
-    run = replace(RUN, trace_id=f"{number:032x}", span_id=ROOT, retrievals=retrievals)
-    whole = evaluation(run=run, started_ns=LATER_NS, ended_ns=LATER_NS + 500_000_000)
-    return replace(whole, scores=[score for score in whole.scores if score.retrieval != 1])
-
-
-def emit(one: Evaluation, endpoint: str, **section: Any) -> None:
-    async def sent() -> None:
-        sink = OtlpSink.from_config(
-            Section.model_validate({"endpoint": f"http://{endpoint}", **section}), content=False
-        )
-        await sink.emit(one)
-        await sink.close()
-
-    asyncio.run(sent())
 
 
 def evaluations(trace: dict[str, Any]) -> list[dict[str, Any]]:
@@ -82,7 +54,11 @@ def references(span: dict[str, Any]) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize("protocol", ["grpc", "http/protobuf"])
 def test_a_child_that_comes_late_stands_below_the_span_that_was_judged(jaeger: Jaeger, protocol: str) -> None:
     number = traced(jaeger)
-    emit(judged(number), jaeger.grpc if protocol == "grpc" else jaeger.http.removeprefix("http://"), protocol=protocol)
+    emit(
+        judged(number),
+        endpoint=jaeger.grpc if protocol == "grpc" else jaeger.http.removeprefix("http://"),
+        protocol=protocol,
+    )
     trace = jaeger.trace(f"{number:032x}", spans=4)
     known = trace["traceID"]
     below = {references(span)[0][2]: span for span in evaluations(trace)}
@@ -101,7 +77,7 @@ def test_a_child_that_comes_late_stands_below_the_span_that_was_judged(jaeger: J
 
 def test_the_parent_and_the_link_are_both_in_the_otlp_that_jaeger_gives(jaeger: Jaeger) -> None:
     number = traced(jaeger)
-    emit(judged(number), jaeger.grpc)
+    emit(judged(number), endpoint=jaeger.grpc)
     jaeger.trace(f"{number:032x}", spans=4)
     found = http.get_json(f"{jaeger.query}/api/v3/traces/{number:032x}")["result"]["resourceSpans"]
     spans = [span for resource in found for scope in resource["scopeSpans"] for span in scope["spans"]]
@@ -115,7 +91,7 @@ def test_the_parent_and_the_link_are_both_in_the_otlp_that_jaeger_gives(jaeger: 
 def test_a_repeat_has_the_same_ids(jaeger: Jaeger) -> None:
     number = traced(jaeger)
     for _ in range(2):
-        emit(judged(number), jaeger.grpc)
+        emit(judged(number), endpoint=jaeger.grpc)
     trace = jaeger.trace(f"{number:032x}", spans=4)
     wanted = {f"{identity(judged(number), target, 8):016x}" for target in targets(judged(number))}
     assert {span["spanID"] for span in evaluations(trace)} == wanted
@@ -123,7 +99,7 @@ def test_a_repeat_has_the_same_ids(jaeger: Jaeger) -> None:
 
 def test_a_linked_one_begins_a_trace_of_its_own_that_refers_to_the_judged_span(jaeger: Jaeger) -> None:
     number = traced(jaeger)
-    emit(judged(number), jaeger.grpc, placement="linked")
+    emit(judged(number), endpoint=jaeger.grpc, placement="linked")
     application = jaeger.trace(f"{number:032x}", spans=2)
     linked = [jaeger.trace(f"{identity(judged(number), target, 16):032x}") for target in targets(judged(number))]
     assert evaluations(application) == []
@@ -135,7 +111,7 @@ def test_a_log_event_leaves_the_trace_alone_and_bears_its_ids(jaeger: Jaeger, st
     number = traced(jaeger)
     logs = {"logs": {"receivers": ["otlp"], "exporters": ["file"]}}
     collector = start_collector({"service": {"pipelines": logs}})
-    emit(judged(number), collector.grpc, placement="log")
+    emit(judged(number), endpoint=collector.grpc, placement="log")
     requests = wait_until(collector.requests, 20, "log events")
     resources = [part for one in requests for part in one["resourceLogs"]]
     records = [record for part in resources for scope in part["scopeLogs"] for record in scope["logRecords"]]

@@ -17,10 +17,11 @@ from pydantic import SecretStr
 from otel_ctxscore.config.outlets import OtlpSink as Section
 from otel_ctxscore.config.section import ClientTls
 from otel_ctxscore.core.errors import ConfigError
-from otel_ctxscore.io.otlp_exporters import from_environment, signal_url
+from otel_ctxscore.core.model import Context, Judgement, RagRun, Retrieval, Verdict
+from otel_ctxscore.io.otlp_exporters import configured, from_environment, signal_url
 from otel_ctxscore.io.otlp_sink import OtlpSink
 from otel_ctxscore.ports import Sink, SinkError
-from tests.io.evaluations import FIRST, TRACE, evaluation, failed, named
+from tests.io.evaluations import ANCHOR, FIRST, JUDGED_BY, TRACE, evaluation, failed, named, score
 from tests.io.receivers import Received, grpc_receiver, http_receiver
 from tests.io.waiting import exporting, until
 from tests.services.certificates import Certificates
@@ -94,8 +95,8 @@ async def test_a_judge_that_failed_is_told_and_a_run_not_judged_is_not() -> None
     assert (len(received.spans), errors) == (3, {"judge_unavailable"})
 
 
-async def test_odd_texts_cost_no_other_evaluation_its_delivery() -> None:
 @pytest.mark.trouble("C70")
+async def test_odd_texts_cost_no_other_evaluation_its_delivery() -> None:
     odd = [None, "x" * 200_000, "broken \ud83d end", "nul \0 byte", "normal"]
     with grpc_receiver() as received:
         otlp = sink(received)
@@ -177,6 +178,34 @@ async def test_a_redirect_is_no_delivery() -> None:
                 await otlp.close()
         with pytest.raises(SinkError):
             await waiting
+
+
+@pytest.mark.parametrize(
+    "limit", ["ATTRIBUTE_COUNT", "SPAN_ATTRIBUTE_COUNT", "SPAN_EVENT_COUNT", "LOGRECORD_ATTRIBUTE_COUNT"]
+)
+async def test_no_limit_of_the_sdk_drops_anything(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred contexts with text and notes, whatever limit the environment sets for applications."""
+    monkeypatch.setenv(f"OTEL_{limit}_LIMIT", "1")
+    monkeypatch.setenv("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "5")
+    contexts = [Context(f"text {number} " + "x" * 500, f"d{number}") for number in range(100)]
+    run = RagRun("q?", [Retrieval(contexts, span_id=FIRST)], trace_id=TRACE, span_id=ANCHOR)
+    verdicts = [Verdict(0.7, "high", True, note=f"note {number} " + "y" * 200) for number in range(100)]
+    judgement = Judgement(verdicts, judged_by=JUDGED_BY)
+    with grpc_receiver() as received:
+        exporters = configured(Section(endpoint=received.endpoint, logs=True))
+        otlp = OtlpSink(exporters, content=True)
+        await otlp.emit(evaluation([score("a", retrieval=0), score("b", retrieval=0)], run, judgement=judgement))
+        await otlp.close()
+    [span] = received.spans
+    [[first, second]] = [scope.log_records for scope in received.logs[0].resource_logs[0].scope_logs]
+    wanted = {f"ctxscore.verdict.{n}.{part}" for n in range(100) for part in ("text", "note", "useful", "relevance")}
+    for attributes in (span.attributes, first.attributes):
+        texts = {one.key: one.value.string_value for one in attributes}
+        assert wanted <= texts.keys()
+        assert texts["ctxscore.verdict.99.note"] == verdicts[99].note
+    dropped = (span.dropped_attributes_count, span.dropped_events_count, span.dropped_links_count)
+    assert (len(span.events), dropped) == (2, (0, 0, 0))
+    assert (first.dropped_attributes_count, second.dropped_attributes_count) == (0, 0)
 
 
 # ---- the standard variables -------------------------------------------------------------------------------------

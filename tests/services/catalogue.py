@@ -19,6 +19,7 @@ from tests.services.otelcol import COLLECTOR, Collector
 from tests.services.process import Server
 from tests.services.prometheus import PROMETHEUS, Prometheus
 from tests.services.reranker import RERANKER, WHEEL
+from tests.services.sampling import SAMPLING, SamplingCollector
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,13 @@ SERVICES = {
     for service in (
         Service("kafka", "Maven: org.apache.kafka:kafka_2.13:4.3.1", kafka.installed, kafka.install, _kafka),
         Service("collector", "Go modules, see otelcol/go.mod", COLLECTOR.installed, COLLECTOR.install, Collector),
+        Service(
+            "sampling-collector",
+            "Go modules, see sampling/go.mod",
+            SAMPLING.installed,
+            SAMPLING.install,
+            SamplingCollector,
+        ),
         Service("jaeger", "Go module, see jaeger/go.mod", JAEGER.installed, JAEGER.install, Jaeger),
         Service("prometheus", "Debian: prometheus", PROMETHEUS.installed, PROMETHEUS.install, Prometheus),
         Service(

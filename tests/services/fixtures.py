@@ -24,6 +24,7 @@ from tests.services.kafka import PASSWORD, USER, Kafka
 from tests.services.otelcol import Collector
 from tests.services.prometheus import Prometheus, promtool
 from tests.services.reranker import RERANKER
+from tests.services.sampling import SamplingCollector
 from tests.services.tools import Check
 
 if TYPE_CHECKING:
@@ -129,6 +130,14 @@ def start_collector(service_folder: Callable[[str], Path]) -> Iterator[StartColl
     need("collector")
     with contextlib.ExitStack() as stack:
         yield lambda config: stack.enter_context(Collector(service_folder("collector"), config))
+
+
+@pytest.fixture
+def start_sampling_collector(service_folder: Callable[[str], Path]) -> Iterator[StartCollector]:
+    """The same with tail sampling and the filter processor."""
+    need("sampling-collector")
+    with contextlib.ExitStack() as stack:
+        yield lambda config: stack.enter_context(SamplingCollector(service_folder("sampling-collector"), config))
 
 
 @pytest.fixture

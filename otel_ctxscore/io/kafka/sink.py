@@ -44,6 +44,7 @@ class KafkaSink:
         self._content = content
         self._producer: AIOKafkaProducer | None = None
         self._starting = asyncio.Lock()
+        self._closed = False
 
     async def emit(self, evaluation: Evaluation) -> None:
         spans = evaluation_spans(evaluation, placement=self._placement, content=self._content)
@@ -53,6 +54,8 @@ class KafkaSink:
         key = (evaluation.run.trace_id or "").encode()
         pause = PAUSES[0]
         while not await self._sent(key, value):
+            if self._closed:
+                raise SinkError("the kafka sink was closed before the brokers took the evaluation")
             await asyncio.sleep(pause)
             pause = min(pause * 2, PAUSES[1])
 
@@ -77,6 +80,8 @@ class KafkaSink:
             return self._producer
 
     async def _begin_anew(self) -> None:
+        if self._closed:
+            return
         async with self._starting:
             producer, self._producer = self._producer, None
             if producer is not None:
@@ -84,5 +89,7 @@ class KafkaSink:
                     await asyncio.wait_for(producer.stop(), CLOSE_SECONDS)
 
     async def close(self) -> None:
+        """Send what the brokers take now. What waits for them to come back is given up at its next try."""
+        self._closed = True
         if self._producer is not None:
             await self._producer.stop()

@@ -15,6 +15,7 @@ from tests.io.evaluations import TRACE, evaluation
 from tests.io.kafka.trial import spans_of
 from tests.services.fixtures import need
 from tests.services.kafka import Kafka
+from tests.services.process import free_endpoint
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +65,12 @@ async def test_what_the_topic_will_never_take_is_no_outage(broker: Kafka) -> Non
     with pytest.raises(SinkError, match="takes no record"):
         await asyncio.wait_for(to.emit(evaluation()), 20)
     await to.close()
+
+
+async def test_closed_while_the_brokers_are_away_it_gives_up() -> None:
+    to = KafkaSink(Section.model_validate({"brokers": [free_endpoint()], "topic": "t"}))
+    waiting = asyncio.create_task(to.emit(evaluation()))
+    await asyncio.sleep(0.1)
+    await to.close()
+    with pytest.raises(SinkError, match="closed before the brokers took"):
+        await asyncio.wait_for(waiting, 20)

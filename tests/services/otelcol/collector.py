@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.services import config, tools
 from tests.services.cache import Artefact
@@ -25,16 +25,16 @@ COLLECTOR = Artefact(
 )
 
 
-def program() -> Path:
+def program(artefact: Artefact = COLLECTOR) -> Path:
     """The built program; ServiceError if it was not installed."""
-    if not COLLECTOR.installed():
-        raise ServiceError("collector is not installed")
-    return COLLECTOR.folder / "otelcol"
+    if not artefact.installed():
+        raise ServiceError(f"{artefact.name} is not installed")
+    return artefact.folder / "otelcol"
 
 
-def validate(file: Path) -> tools.Check:
+def validate(file: Path, artefact: Artefact = COLLECTOR) -> tools.Check:
     """What `otelcol validate` says of a configuration file, without starting it."""
-    return tools.check([program(), "validate", f"--config={file}"])
+    return tools.check([program(artefact), "validate", f"--config={file}"])
 
 
 class Collector(Server):
@@ -46,6 +46,7 @@ class Collector(Server):
     """
 
     name = "collector"
+    artefact: ClassVar[Artefact] = COLLECTOR
 
     def __init__(self, folder: Path, config: Config | None = None) -> None:
         super().__init__(folder)
@@ -70,7 +71,7 @@ class Collector(Server):
         return {"grpc": self.grpc, "http": self.http, "output": str(self.output)}
 
     def command(self) -> list[str | Path]:
-        return [program(), f"--config={self.write_config()}"]
+        return [program(self.artefact), f"--config={self.write_config()}"]
 
     def ready(self) -> bool:
         return READY in self.log_text()
