@@ -20,6 +20,11 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
+def waited_seconds(pid: int) -> float:
+    """Time that the main thread of a process could have run and had no core: the machine's share of any delay."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+
+
 def resident_mib(pid: int | None = None) -> float:
     """Memory of a process (None: this one) that lies in RAM."""
     pages = Path(f"/proc/{pid or os.getpid()}/statm").read_text().split()[1]

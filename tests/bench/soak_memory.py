@@ -27,7 +27,7 @@ from statistics import linear_regression, mean, quantiles
 import aiohttp
 
 from tests.bench.judge import server
-from tests.bench.process import cpu_seconds, resident_mib
+from tests.bench.process import cpu_seconds, resident_mib, waited_seconds
 from tests.bench.sink import Arrivals
 from tests.bench.traces import CHARACTERS, CONTEXTS, Traces
 from tests.exposition import sums
@@ -56,28 +56,28 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 @dataclass
 class Minute:
-    """What was seen in one minute. Latencies, loop and waking in ms."""
+    """What was seen in one minute. Latencies and loop in ms."""
 
     rss: float = 0.0
     cpu: float = 0.0
     sent: int = 0
     latencies: list[float] = field(default_factory=list)
     loop: list[float] = field(default_factory=list)
-    waking: list[float] = field(default_factory=list)
+    waited: float = 0.0
     open_traces: float = 0.0
     in_flight: float = 0.0
     oldest: float = 0.0
 
     def row(self, number: int) -> str:
-        latencies, loop, waking = map(_p50_p99, (self.latencies, self.loop, self.waking))
+        latencies, loop = _p50_p99(self.latencies), _p50_p99(self.loop)
         return (
-            f"| {number} | {self.rss:.1f} | {self.cpu:.1f} | {self.sent} | {len(self.latencies)} | {latencies} | {loop} | {waking}"
+            f"| {number} | {self.rss:.1f} | {self.cpu:.1f} | {self.waited:.1f} | {self.sent} | {len(self.latencies)} | {latencies} | {loop}"
             f" | {self.open_traces:.0f} | {self.in_flight:.0f} | {self.oldest:.1f} |"
         )
 
 
 HEADER = """\
-| minute | resident MiB | CPU s | runs sent | judged by the LLM | latency ms, p50 / p99 | loop ms, p50 / p99 | waking ms, p50 / p99 | open traces | calls in flight | oldest s |
+| minute | resident MiB | CPU s | waited s | runs sent | judged by the LLM | latency ms, p50 / p99 | loop ms, p50 / p99 | open traces | calls in flight | oldest s |
 |--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 """
 
@@ -99,6 +99,7 @@ class Soak:
         self._ticks = int(minutes * 60 / TICK)
         self._closed: dict[bytes, float] = {}
         self._over = threading.Event()
+        self._waited = 0.0
 
     def run(self) -> None:
         """Load for the whole time, then wait until all that is open has left."""
@@ -143,6 +144,8 @@ class Soak:
     def _end_minute(self, pid: int, cpu: float) -> float:
         minute, now = self.minutes[-1], cpu_seconds(pid)
         minute.rss, minute.cpu = resident_mib(pid), now - cpu
+        waited = waited_seconds(pid)
+        minute.waited, self._waited = waited - self._waited, waited
         for trace_id in list(self.arrivals.at):
             if (closed := self._closed.pop(trace_id, None)) is not None:
                 minute.latencies.append((self.arrivals.at.pop(trace_id) - closed) * 1000)
@@ -154,13 +157,10 @@ class Soak:
 
     def _probe(self) -> None:
         """How long the event loop takes to answer: as much as what it does just then."""
-        slept = time.perf_counter()
         while not self._over.wait(PROBE):
             began = time.perf_counter()
-            self.minutes[-1].waking.append((began - slept - PROBE) * 1000)
             self._get("/healthz")
-            slept = time.perf_counter()
-            self.minutes[-1].loop.append((slept - began) * 1000)
+            self.minutes[-1].loop.append((time.perf_counter() - began) * 1000)
 
     def _read(self) -> None:
         turn = 0
@@ -261,15 +261,14 @@ def _summary(found: Found) -> str:
     rss = [minute.rss for minute in found.minutes]
     latencies = [latency for minute in found.minutes for latency in minute.latencies]
     loop = [answer for minute in found.minutes for answer in minute.loop]
-    waking = [late for minute in found.minutes for late in minute.waking]
     rows = {
         f"resident memory in the {len(rss)} minutes after the warm-up": f"{min(rss):.1f} to {max(rss):.1f} MiB",
         "growth over them, by the straight line through them": f"{found.growth:+.1%} (goal: at most {GROWTH:.0%})",
         "between the highest and the lowest minute": f"{found.spread:.1%}",
         "from due to the evaluation at the receiver, p50 / p99": f"{_p50_p99(latencies)} ms",
         "an answer of the event loop to `/healthz`, p50 / p99": f"{_p50_p99(loop)} ms",
-        "how late a thread of the load generator woke that only slept, p50 / p99": f"{_p50_p99(waking)} ms",
         "CPU of the service": f"{sum(minute.cpu for minute in found.minutes) / (60 * len(rss)):.1%} of one core",
+        "its event loop was ready to run and had no core": f"{sum(minute.waited for minute in found.minutes) / (60 * len(rss)):.1%} of the time",
         "traces with a run, sent / scored or screened": f"{found.sent} / {found.outcomes:.0f}",
         "requests that were not taken; readings of pages and metrics that failed": f"{found.refused}; {found.failures}",
     }
@@ -287,8 +286,9 @@ the local judge sees all runs, a scripted LLM that answers after {JUDGE_SECONDS:
 unsure. Evaluations go to an OTLP receiver and a file; `state.max_size: 64MiB` with text. `/metrics` is read twice and one
 page or view of the API once in {READ:g} s. A latency runs from the moment a trace was due to its evaluation at the receiver: the
 LLM's {JUDGE_SECONDS:g} s and the sink's 0.1 s of collecting are in it. Open traces, calls in flight and the age of the oldest trace
-are the highest that a scrape saw. "Loop" is the time of an answer to `/healthz`; "waking" is how late the thread that asks
-woke from its sleep, which is the machine's share of such figures. A closed trace is remembered for two minutes here, and warm-up is {WARM_UP} minutes.
+are the highest that a scrape saw. "Loop" is the time of an answer to `/healthz`; "waited" is how long the
+service's main thread was ready to run and had no core: the machine's part in these times. A closed trace is remembered
+for two minutes here, and warm-up is {WARM_UP} minutes.
 
 {_summary(found)}
 {HEADER}{rows}"""
