@@ -32,7 +32,7 @@ MORE = {
     "alarm": "[the alarm](alarms.md#the-alarm)",
     "segments": "[where it is worse](numbers.md#better-or-worse-by-how-much-and-since-when)",
     "metrics": "[metrics](metrics.md), [label values that are too many](runbook.md#ctxscorelabelcap)",
-    "sinks": "[what is emitted](emission.md)",
+    "sinks": "[what is emitted](emission.md), [a sink of your own](sinks.md), [in a Collector](collector.md)",
     "state": "[state](operating.md#state)",
     "content": "[text that leaves](emission.md#text), [text that is kept](http.md#what-is-kept-and-for-how-long)",
     "admin": "[page and API](http.md), [who may see them](threat-model.md#visitors-of-the-page-and-pages-they-visit)",
