@@ -32,10 +32,10 @@ from otel_ctxscore.monitoring.past import (
     Point,
     added,
     estimated,
+    in_pieces,
     points,
     stages_of,
     truncated_pieces,
-    width_of,
 )
 from otel_ctxscore.monitoring.records import AlarmRecord
 from otel_ctxscore.monitoring.rules import Pace
@@ -65,7 +65,7 @@ async def inquire(past: Past, record: AlarmRecord, known: Circumstances, now: fl
     measures = {measure: _measured(measure, rows, split) for measure in MEASURES}
     tallies = [tallied(side).get(record.service, {}) for side in counts]
     evaluators = {(one.scorer, one.version): one for one in await past.evaluators()}
-    piece = width_of(window, PIECES, pace)
+    piece = in_pieces(window, PIECES, pace).width or pace.tick
     return Inquiry(
         record,
         window,
@@ -219,7 +219,7 @@ def _unknown(
         yield Unknown("mean", f"no judged trace {side} the change is kept here; the alarm's own numbers stand")
     elif began is None:
         yield Unknown(
-            "beginning", "the mean falls at no hour of what is kept: it declined slowly, or too little is kept"
+            "beginning", "no hour stands out at which the mean fell: it fell earlier or slowly, or too little is kept"
         )
     if record.blame is None:
         yield Unknown("system or judge", _no_blame(known.anchors))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from otel_ctxscore.core.hours import CountRow, Evaluator, SumsRow, Window
 from otel_ctxscore.core.stats import Estimate, Sums, estimate_judged
 from otel_ctxscore.monitoring.alarms import AlarmStatus
-from otel_ctxscore.monitoring.past import Past, Point, estimated, points, stages_of, truncated_pieces, width_of
+from otel_ctxscore.monitoring.past import Past, Point, estimated, in_pieces, points, stages_of, truncated_pieces
 from otel_ctxscore.monitoring.rules import Pace
 from otel_ctxscore.monitoring.series import Series
 
@@ -84,14 +84,12 @@ class ServiceView:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The services of one page over a window, and how many there are in all. `kept_since` is the earliest hour that is
-    kept at all. `drawn` is what of the window is kept, in pieces of `piece` seconds."""
+    """The services of one page over a window, and how many there are in all. Their courses are in pieces of `piece`
+    seconds."""
 
     window: Window
-    kept_since: float | None
     services: Sequence[ServiceView]
     known: int
-    drawn: Window
     piece: float
 
 
@@ -106,14 +104,11 @@ async def overview(
     offset: int = 0,
 ) -> Overview:
     """So many services of a window, behind `offset` others; those in `first` lead."""
-    kept_since = await past.since()
-    begun = replace(window, since=min(max(window.since, kept_since or 0.0), window.until - pace.tick))
-    tallies = tallied(await past.counts(begun))
+    tallies = tallied(await past.counts(window))
     names = sorted(tallies.keys() - {""}, key=lambda name: (name not in first, name))
     shown = names[offset : offset + limit]
-    piece = width_of(begun, PIECES, pace)
-    cut = replace(begun, services=tuple(shown), width=piece)
-    truncated = truncated_pieces(await past.counts(cut))
+    cut = in_pieces(replace(window, services=tuple(shown)), PIECES, pace)
+    truncated = truncated_pieces(await past.counts(replace(cut, services=())))
     known = {(one.scorer, one.version): one for one in await past.evaluators()}
     rows = _by_service(await past.sums(cut))
     services = []
@@ -125,7 +120,7 @@ async def overview(
         ]
         tally = tallies[name]
         services.append(ServiceView(name, series, funnel(tally), empty(own, tally), judges(tally)))
-    return Overview(window, kept_since, services, len(names), begun, piece)
+    return Overview(window, services, len(names), cut.width or pace.tick)
 
 
 def _by_service(rows: Iterable[SumsRow]) -> dict[str, list[SumsRow]]:

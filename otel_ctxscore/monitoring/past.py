@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from otel_ctxscore.core.hours import CountRow, Evaluator, SumsOf, SumsRow, Window
@@ -43,16 +43,27 @@ class Point:
     now: Estimate
 
 
-def whole_hours(since: float, until: float, pace: Pace, service: str | None = None) -> Window:
-    """The window with the hours whole in which it begins and ends."""
-    end = pace.begin(pace.tick_at(until) + 1)
-    return Window(min(pace.begin(pace.tick_at(since)), end - pace.tick), end, None if service is None else (service,))
+FINE = 8 * 24
+"""Hours of a window that is answered by the hour; a longer one is by the day."""
 
 
-def width_of(window: Window, pieces: int, pace: Pace) -> float:
-    """The width of at most so many pieces, in whole hours."""
-    hours = round((window.until - window.since) / pace.tick)
-    return max(1, -(-hours // pieces)) * pace.tick
+async def kept_window(past: Past, since: float, until: float, pace: Pace, service: str | None = None) -> Window:
+    """The window from `since` on, or from the earliest hour that is kept; whole are the hours, or days where it is a
+    long one, in which it begins and ends."""
+    begin = max(since, await past.since() or since)
+    days = until - begin > FINE * pace.tick
+    unit = pace.tick * (24 if days else 1)
+    # A thousandth of an hour in, for those of a demonstration begin at no whole second.
+    start = (begin + pace.tick * 1e-3) // unit * unit
+    end = (until // unit + 1) * unit
+    return Window(min(start, end - unit), end, None if service is None else (service,), None, days)
+
+
+def in_pieces(window: Window, pieces: int, pace: Pace) -> Window:
+    """The window in at most so many pieces of whole hours or days, all of one width."""
+    unit = pace.tick * (24 if window.days else 1)
+    units = round((window.until - window.since) / unit)
+    return replace(window, width=max(1, -(-units // pieces)) * unit)
 
 
 def stages_of(rows: Iterable[SumsRow]) -> dict[Series, dict[SumsOf, Sums]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from otel_ctxscore.core.hours import SumsOf, SumsRow, Window
 from otel_ctxscore.core.stats import Difference, Estimate, Sums, difference
-from otel_ctxscore.monitoring.past import Past, added, estimated, truncated_pieces
+from otel_ctxscore.monitoring.past import Past, Stages, added, estimated, truncated_pieces
 from otel_ctxscore.monitoring.series import Series
 
 ByValue = dict[str, dict[SumsOf, Sums]]
@@ -33,7 +34,7 @@ async def segments(
 ) -> list[SegmentView]:
     """Each value of each segment, the lowest below the rest first."""
     rows = await past.segments(window, segment=segment, scorer=scorer)
-    truncated = bool(truncated_pieces(await past.counts(window)))
+    truncated = bool(truncated_pieces(await past.counts(replace(window, services=()))))
     found = [
         view
         for (series, name), values in by_value(rows).items()
@@ -56,13 +57,19 @@ def by_value(rows: Sequence[SumsRow]) -> dict[tuple[Series, str], ByValue]:
 
 
 def _views(series: Series, segment: str, values: ByValue, *, truncated: bool) -> list[SegmentView]:
-    whole = added(values.values())
+    whole = added(values.values()).get("judged", Sums()).w
     found = []
-    for value, stages in values.items():
+    for (value, stages), others in zip(values.items(), _rests(list(values.values())), strict=True):
         judged = stages.get("judged", Sums())
-        now = estimated(stages, truncated=truncated)
-        # The rest is added up, not subtracted: a difference of sums would keep their rounding.
-        rest = estimated(added(s for other, s in values.items() if other != value), truncated=truncated)
-        share = judged.w / whole["judged"].w if whole.get("judged", Sums()).w > 0 else 0.0
+        now, rest = estimated(stages, truncated=truncated), estimated(others, truncated=truncated)
+        share = judged.w / whole if whole > 0 else 0.0
         found.append(SegmentView(series, segment, value, share, round(judged.n), now, rest, difference(now, rest)))
     return found
+
+
+def _rests(parts: Sequence[Stages]) -> list[Stages]:
+    """For each part all others together. They are added up, for a difference of sums would keep their rounding."""
+    nothing: Stages = {}
+    before = list(accumulate(parts, lambda a, b: added((a, b)), initial=nothing))
+    after = list(accumulate(reversed(parts), lambda a, b: added((a, b)), initial=nothing))[::-1]
+    return [added((early, late)) for early, late in zip(before[:-1], after[1:], strict=True)]

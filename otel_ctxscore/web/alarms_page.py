@@ -50,7 +50,7 @@ def routes(status: Status) -> list[web.RouteDef]:
             replica=status.replica,
         )
 
-    async def acknowledge(request: web.Request) -> web.StreamResponse:
+    async def acknowledge(request: web.Request) -> web.Response:
         known, form = request.match_info["id"], await request.post()
         by = str(form.get("by", "")).strip() or access.user(request)
         if len(by) > MAX_NAME:
@@ -58,7 +58,7 @@ def routes(status: Status) -> list[web.RouteDef]:
         record = await status.acknowledge(known, by)
         if record is None:
             return error(404, f"there is no alarm {known}", "/alarms lists them")
-        raise web.HTTPSeeOther(f"../{record.id}")
+        return web.Response(status=303, headers={"Location": f"../{record.id}"})
 
     return [web.get("/alarms", alarms), web.get("/alarms/{id}", alarm), web.post("/alarms/{id}/ack", acknowledge)]
 

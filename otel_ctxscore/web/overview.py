@@ -10,7 +10,7 @@ from aiohttp import web
 
 from otel_ctxscore.monitoring import AlarmStatus
 from otel_ctxscore.monitoring.overview import JudgeCost, Overview, SeriesView, ServiceView, overview
-from otel_ctxscore.monitoring.past import whole_hours
+from otel_ctxscore.monitoring.past import kept_window
 from otel_ctxscore.web.chart import Chart, chart
 from otel_ctxscore.web.estimates import estimate_of, window_of
 from otel_ctxscore.web.questions import BadQuestion, known, moment, whole
@@ -72,10 +72,12 @@ async def overview_of(status: Status, given: Mapping[str, str]) -> Overview:
     asked = {"since": DAY, **known(given, PARAMETERS)}
     limit = whole(asked, "limit", SERVICES, MOST_SERVICES)
     now = time.time()
-    window = whole_hours(moment(asked, "since", now) or 0.0, now, status.pace, asked.get("service"))
+    since = moment(asked, "since", now) or 0.0
+    past = status.history.hours
+    window = await kept_window(past, since, now, status.pace, asked.get("service"))
     alarms = dict(status.alarm_statuses())
     return await overview(
-        status.history.hours,
+        past,
         alarms.get,
         window,
         status.pace,
@@ -99,7 +101,7 @@ def _charts(found: Overview) -> dict[SeriesView, Chart | None]:
 def _chart(found: Overview, one: SeriesView) -> Chart | None:
     reference = one.alarm.reference if one.alarm is not None else None
     name = f"{one.series.scorer} of {one.series.service}"
-    return chart(name, one.course, found.drawn, found.piece, width=240, reference=reference)
+    return chart(name, one.course, found.window, found.piece, width=240, reference=reference)
 
 
 # ---- JSON -------------------------------------------------------------------------------------------------------
@@ -108,7 +110,6 @@ def _chart(found: Overview, one: SeriesView) -> Chart | None:
 def _json(found: Overview, snapshot: Snapshot) -> dict[str, Any]:
     return {
         **window_of(found.window),
-        "kept_since": rfc3339(found.kept_since),
         "state": snapshot.state,
         "cause": snapshot.cause,
         "services": [_service(one) for one in found.services],

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from otel_ctxscore.monitoring.past import whole_hours
+from otel_ctxscore.monitoring.past import kept_window
 from otel_ctxscore.monitoring.segments import SegmentView, segments
 from otel_ctxscore.web.estimates import difference_of, estimate_of, window_of
 from otel_ctxscore.web.overview import DAY, SINCE
@@ -67,8 +67,9 @@ async def segments_of(status: Status, given: Mapping[str, str]) -> tuple[list[Se
     limit = whole(asked, "limit", ROWS, MOST_ROWS)
     skipped = limit * (whole(asked, "page", 1, 10_000) - 1)
     now = time.time()
-    window = whole_hours(moment(asked, "since", now) or 0.0, now, status.pace, asked.get("service"))
-    found = await segments(status.history.hours, window, segment=asked.get("segment"), scorer=asked.get("scorer"))
+    past, since = status.history.hours, moment(asked, "since", now) or 0.0
+    window = await kept_window(past, since, now, status.pace, asked.get("service"))
+    found = await segments(past, window, segment=asked.get("segment"), scorer=asked.get("scorer"))
     return found[skipped : skipped + limit], len(found) > skipped + limit, window_of(window)
 
 

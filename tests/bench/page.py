@@ -24,15 +24,16 @@ from otel_ctxscore.core.model import Context, Evaluation, Judgement, RagRun, Ret
 from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.io.state import Database, History
+from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Circumstances, Pace, Series
 from otel_ctxscore.scorers.context_precision import ContextPrecision
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.testing import ScriptedJudge
 from otel_ctxscore.web.app import application
-from tests.web.fakes import FakeService, NoReview
+from tests.web.fakes import FakeService, NoReview, snapshot
 
 LIMIT = 0.2
 MAX_SIZE = 1 << 30
-DOCUMENTS, SERVICES, WORDS = 5000, 8, 120
+DOCUMENTS, SERVICES, WORDS, TENANTS = 5000, 8, 120, 50
 MONTH = 30 * 86400.0
 
 
@@ -44,7 +45,7 @@ class Past:
         self.now = self.began
         self.step = MONTH / traces
         self.database = Database(folder / "state", max_size=MAX_SIZE, max_age=2 * MONTH, content_max_age=2 * MONTH)
-        self.history = History(self.database, segments={"release": "v"}, clock=lambda: self.now)
+        self.history = History(self.database, segments={"release": "v", "tenant": "t"}, clock=lambda: self.now)
         self.draw = random.Random(7)
 
     async def fill(self, traces: int, runs: int) -> None:
@@ -71,7 +72,7 @@ class Past:
         contexts = [Context(text(draw, WORDS), f"doc-{name}", source=f"https://docs.example/{name}") for name in names]
         run = RagRun(
             text(draw, 10), [Retrieval(contexts)], text(draw, 60), trace_id=trace(n).hex(), span_id="00000000000000a1",
-            service=f"service {draw.randrange(SERVICES)}", attributes={"v": f"r{n * 20 // 1_000_000}"},
+            service=f"service {draw.randrange(SERVICES)}", attributes={"v": f"r{n * 20 // 1_000_000}", "t": f"tenant {draw.randrange(TENANTS)}"},
         )  # fmt: skip
         verdicts = Judgement([Verdict(draw.random() < 0.6, note="a short note") for _ in contexts])
         it = await evaluate(run, ScriptedJudge(lambda _: verdicts), [ContextPrecision()])
@@ -91,8 +92,17 @@ def text(draw: random.Random, words: int) -> str:
     return " ".join(draw.choices(("ledger", "port", "canteen", "opens", "the", "third", "noon", "listens"), k=words))
 
 
+ALARM = "a1b2c3d4e5"
 VIEWS = (
     "/",
+    "/?since=7d",
+    "/?since=30d",
+    "/?since=30d&service=service+3",
+    "/segments",
+    "/segments?since=30d",
+    "/segments?since=30d&service=service+3&segment=tenant&scorer=context_precision",
+    "/alarms",
+    f"/alarms/{ALARM}",
     "/runs",
     "/runs?sort=newest",
     "/runs?limit=200",
@@ -115,7 +125,24 @@ VIEWS = (
     f"/why?trace_id={trace(101).hex()}",
     f"/why?trace_id={'0' * 32}",
     "/api/v1/runs?limit=200",
+    "/api/v1/overview?since=30d",
+    "/api/v1/segments?since=30d&limit=1000",
+    f"/api/v1/alarms/{ALARM}",
 )
+
+
+async def service(past: Past) -> FakeService:
+    """A service with that past, and an alarm about the middle of it."""
+    [version] = [one.version for one in await past.history.hours.evaluators() if one.scorer == "context_precision"]
+    series = Series("service 3", "context_precision", version)
+    began = past.began + MONTH / 2
+    record = AlarmRecord(ALARM, *series, rose=began + 86400, began=began, reference=0.9, mean=0.7)
+    known = Circumstances(Pace(), segments=("release", "tenant"))
+    status = AlarmStatus("alarm", 1.5, 0.9, record=record)
+    return FakeService(
+        history=past.history, segments=("release", "tenant"), known=known, kept={ALARM: record},
+        series=[(series, status)], shown=snapshot(alarms=[record]),
+    )  # fmt: skip
 
 
 async def measured(http: TestClient, path: str) -> list[float]:  # type: ignore[type-arg]
@@ -138,7 +165,7 @@ async def main(traces: int, runs: int) -> int:
         size = await past.database.size()
         rate = traces / (time.perf_counter() - began)
         print(f"{traces} traces, {runs} runs: {size / 2**20:.0f} MiB, kept at {rate:.0f} traces/s")
-        app = application(Admin(), FakeService(history=past.history), Metrics(), NoReview())
+        app = application(Admin(), await service(past), Metrics(), NoReview())
         async with TestClient(TestServer(app)) as http:
             first = (await (await http.get("/api/v1/runs")).json())["runs"][0]["run_id"]
             times = {path: await measured(http, path) for path in (*VIEWS, f"/runs/{first}")}

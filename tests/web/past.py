@@ -39,13 +39,14 @@ class Past:
         self.runs += 1
         service, index = changed.pop("service", "shop"), changed.pop("index", None)
         numbers, by = changed.pop("numbers", (0.9, 0.8)), changed.pop("by", JUDGED_BY)
-        contexts = [Context(f"text {n} of {self.runs}", f"d{n}", document_score=n) for n in numbers]
+        contexts = [Context(f"text {n} of {self.runs:06d}", f"d{n}", document_score=n) for n in numbers]
         run = RagRun(
             changed.pop("query", f"query {self.runs}"),
             [Retrieval(contexts if value is not None else [], span_id="b1")],
             trace_id=f"{self.runs:032x}",
             span_id="00000000000000a1",
             service=service,
+            probability=changed.pop("probability", 1.0),
             attributes={"rag.index": index} if index is not None else {},
             end_ns=int((self.now - ago * HOUR) * 1e9),
         )
@@ -64,10 +65,10 @@ class Past:
                 self.add(float(self.draw.random() < mean), ago, **changed)
 
     def fall(self, *, at: int = 6, before: float = 0.95, after: float = 0.2) -> AlarmRecord:
-        """Three days of good runs, then a fall so many hours ago, and the alarm that rose two hours later. Three of
+        """Two days of good runs, then a fall so many hours ago, and the alarm that rose two hours later. Three of
         four runs go to the index that fell."""
-        for index, each, fallen in (("eu", 9, after), ("us", 3, before)):
-            self.hours(72, at, before, each=each, index=index)
+        for index, each, fallen in (("eu", 6, after), ("us", 2, before)):
+            self.hours(48, at, before, each=each, index=index)
             self.hours(at, -1, fallen, each=each, index=index, numbers=(0.5, 0.4) if index == "eu" else (0.9, 0.8))
         return self.alarm(began=self.now - at * HOUR, rose=self.now - (at - 2) * HOUR)
 

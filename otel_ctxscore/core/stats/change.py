@@ -17,6 +17,9 @@ from otel_ctxscore.core.stats.sums import Sums
 
 COVERED = 0.95
 """Posterior probability of the ticks between `low` and `high`, at least."""
+BELIEVED = 10.0
+"""Odds beforehand that the mean fell within the ticks: whoever asks has seen an alarm. A fall of .1 that an alarm would
+see is then hardly ever denied, and a mean that stayed is given a place in one of seven cases."""
 LEAST_N_EFF = 5.0
 """Effective traces that a change point needs, in all."""
 WIDEST_VARIANCE = 0.25
@@ -45,7 +48,7 @@ class _Side:
         """The log of the marginal likelihood, as if each unit of weight were `scale` draws of 0 or 1 (Jeffreys)."""
         n = self.sums.w * scale
         yes, no = n * self.mean + 0.5, n * (1.0 - self.mean) + 0.5
-        return math.lgamma(yes) + math.lgamma(no) - math.lgamma(n + 1.0)
+        return math.lgamma(yes) + math.lgamma(no) - math.lgamma(n + 1.0) - math.log(math.pi)
 
     @property
     def squares(self) -> float:
@@ -87,8 +90,8 @@ def change_point(
 ) -> ChangePoint | None:
     """Where the mean of judged sums by tick (ascending, each with a run) most likely fell.
 
-    `expected`: the mean that each tick had anyway, where it goes with the hour of the day. None where the mean fell at
-    no place, or there is too little to tell.
+    `expected`: the mean that each tick had anyway, where it goes with the hour of the day. None where it is more likely
+    that the mean did not fall within these ticks, although an alarm said so, or there is too little to tell.
     """
     total = sum((sums for _, sums in ticks), Sums())
     if len(ticks) < 2 or total.n_eff < LEAST_N_EFF:
@@ -99,8 +102,13 @@ def change_point(
     if not splits:
         return None
     scale = total.n_eff / total.w
-    dispersion = max(splits, key=lambda split: split.likelihood(scale)).dispersion(scale)
-    return _told(splits, [split.likelihood(scale / dispersion) for split in splits])
+    scale /= max(splits, key=lambda split: split.likelihood(scale)).dispersion(scale)
+    likelihoods = [split.likelihood(scale) for split in splits]
+    top = max(likelihoods)
+    weights = [math.exp(known - top) * split.ticks for known, split in zip(likelihoods, splits, strict=True)]
+    unchanged = _Side(sum((sums for _, sums in rest), Sums())).likelihood(scale)
+    fell = top + math.log(math.fsum(weights) / (ticks[-1][0] - ticks[0][0]))
+    return _told(splits, weights) if fell + math.log(BELIEVED) > unchanged else None
 
 
 def _less(sums: Sums, level: float) -> Sums:
@@ -120,10 +128,8 @@ def _splits(ticks: Sequence[tuple[int, Sums]]) -> Iterator[_Split]:
         yield _Split(ticks[place - 1][0] + 1, ticks[place][0], _Side(before[place - 1]), _Side(after[place]))
 
 
-def _told(splits: Sequence[_Split], likelihoods: Sequence[float]) -> ChangePoint:
-    """From the log likelihoods, with each tick as likely beforehand."""
-    top = max(likelihoods)
-    weights = [math.exp(known - top) * split.ticks for known, split in zip(likelihoods, splits, strict=True)]
+def _told(splits: Sequence[_Split], weights: Sequence[float]) -> ChangePoint:
+    """From the likelihood of each split, times its ticks: each tick is as likely beforehand."""
     whole = math.fsum(weights)
     ranked = sorted(zip(weights, splits, strict=True), key=lambda pair: -pair[0])
     held, inside = 0.0, []

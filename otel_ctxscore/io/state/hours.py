@@ -1,4 +1,4 @@
-"""Sums and counts by the hour, in the state file.
+"""Sums and counts by the hour and by the day, in the state file.
 
 What the traces of a second add is added up in memory first: a trace touches some twenty rows, and most of them again
 and again. A kill loses that second.
@@ -28,15 +28,15 @@ _TERMS = ", ".join(JUDGED_TERMS)
 _ADDED = ", ".join(f"{term} = {term} + excluded.{term}" for term in JUDGED_TERMS)
 _TOTALS = ", ".join(f"sum({term})" for term in JUDGED_TERMS)
 _ADD_SUMS = f"""
-INSERT INTO hour_sums (at, service, scorer, version, stage, {_TERMS}) VALUES ({", ".join("?" * 15)})
+INSERT INTO {{span}}_sums (at, service, scorer, version, stage, {_TERMS}) VALUES ({", ".join("?" * 15)})
 ON CONFLICT (at, service, scorer, version, stage) DO UPDATE SET {_ADDED}
 """  # noqa: S608 -- names of our own, here and below
 _ADD_SEGMENT = f"""
-INSERT INTO hour_segments (at, service, segment, value, scorer, version, stage, {_TERMS}) VALUES ({", ".join("?" * 17)})
-ON CONFLICT (at, segment, service, scorer, version, stage, value) DO UPDATE SET {_ADDED}
+INSERT INTO {{span}}_segments (at, service, segment, value, scorer, version, stage, {_TERMS})
+VALUES ({", ".join("?" * 17)}) ON CONFLICT (at, segment, service, scorer, version, stage, value) DO UPDATE SET {_ADDED}
 """  # noqa: S608
 _ADD_COUNT = """
-INSERT INTO hour_counts VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO {span}_counts VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (at, service, kind, name, detail) DO UPDATE SET n = n + excluded.n
 """
 _WINDOW = "at >= ? AND at < ? AND (? IS NULL OR service IN (SELECT value FROM json_each(?)))"
@@ -94,33 +94,41 @@ class Hours:
             self._timer.cancel()
             self._timer = None
         write = self._database.write
-        for (at, key), sums in self._sums.items():
+        for (hour, key), sums in self._sums.items():
             terms = [getattr(sums, term) for term in JUDGED_TERMS]
             named = (key.scorer, key.version, key.stage)
-            if key.segment:
-                write(_ADD_SEGMENT, (at, key.service, key.segment, key.value, *named, *terms))
-            else:
-                write(_ADD_SUMS, (at, key.service, *named, *terms))
-        for (at, counted), n in self._counts.items():
-            write(_ADD_COUNT, (at, *counted, n))
+            for span, at in self._spans(hour):
+                if key.segment:
+                    segment = (at, key.service, key.segment, key.value)
+                    write(_ADD_SEGMENT.format(span=span), (*segment, *named, *terms))
+                else:
+                    write(_ADD_SUMS.format(span=span), (at, key.service, *named, *terms))
+        for (hour, counted), n in self._counts.items():
+            for span, at in self._spans(hour):
+                write(_ADD_COUNT.format(span=span), (at, *counted, n))
         for evaluator, at in self._evaluators.items():
             write("INSERT OR REPLACE INTO evaluators VALUES (?, ?, ?, ?, ?)", (*evaluator, at))
         self._sums, self._counts, self._evaluators = {}, {}, {}
+
+    def _spans(self, hour: float) -> tuple[tuple[str, float], ...]:
+        """Where an hour is kept: by itself, and in its day, which answers long windows."""
+        day = 24 * self._tick
+        return ("hour", hour), ("day", (hour + self._tick / 2) // day * day)
 
     # ---- what is asked ------------------------------------------------------------------------------------------
 
     async def sums(self, window: Window) -> list[SumsRow]:
         """Sums of whole services, piece by piece."""
         piece, values = _pieces(window)
-        sql = f"""SELECT {piece} AS piece, service, '', '', scorer, version, stage, {_TOTALS} FROM hour_sums
+        sql = f"""SELECT {piece} AS piece, service, '', '', scorer, version, stage, {_TOTALS} FROM {_span(window)}_sums
             WHERE {_WINDOW} GROUP BY piece, service, scorer, version, stage"""  # noqa: S608
         return await self._rows(sql, (*values, *_bounds(window)))
 
     async def segments(self, window: Window, *, segment: str | None = None, scorer: str | None = None) -> list[SumsRow]:
         """Sums by segment and value, piece by piece."""
         piece, values = _pieces(window)
-        sql = f"""SELECT {piece} AS piece, service, segment, value, scorer, version, stage, {_TOTALS} FROM hour_segments
-            WHERE {_WINDOW} AND (? IS NULL OR segment = ?) AND (? IS NULL OR scorer = ?)
+        sql = f"""SELECT {piece} AS piece, service, segment, value, scorer, version, stage, {_TOTALS}
+            FROM {_span(window)}_segments WHERE {_WINDOW} AND (? IS NULL OR segment = ?) AND (? IS NULL OR scorer = ?)
             GROUP BY piece, segment, service, scorer, version, stage, value"""  # noqa: S608
         return await self._rows(sql, (*values, *_bounds(window), segment, segment, scorer, scorer))
 
@@ -133,10 +141,10 @@ class Hours:
     async def counts(self, window: Window) -> list[CountRow]:
         """Counts, piece by piece; those of no service are always among them."""
         piece, values = _pieces(window)
-        sql = f"""SELECT {piece} AS piece, service, kind, name, detail, sum(n) FROM hour_counts
+        sql = f"""SELECT {piece} AS piece, service, kind, name, detail, sum(n) FROM {_span(window)}_counts
             WHERE {_WINDOW}
             GROUP BY piece, service, kind, name, detail"""  # noqa: S608
-        services = window.services and (*window.services, "")
+        services = None if window.services is None else (*window.services, "")
         return [
             CountRow(cast("float", row[0]), CountKey(*row[1:5]), cast("float", row[5]))  # type: ignore[arg-type]
             for row in await self._read(sql, (*values, *_bounds(replace(window, services=services))))
@@ -155,6 +163,10 @@ class Hours:
     async def _read(self, sql: str, parameters: Sequence[object]) -> list[tuple[object, ...]]:
         self.save()
         return await self._database.read(sql, parameters)
+
+
+def _span(window: Window) -> str:
+    return "day" if window.days else "hour"
 
 
 def _pieces(window: Window) -> tuple[str, tuple[float, ...]]:

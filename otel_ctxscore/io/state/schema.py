@@ -7,6 +7,30 @@ from typing import Literal, NamedTuple
 APPLICATION_ID = 0x43545853  # "CTXS"
 SCHEMA_VERSION = 1
 
+_BY_TIME = """
+CREATE TABLE IF NOT EXISTS {span}_sums (
+  at REAL NOT NULL, service TEXT NOT NULL, scorer TEXT NOT NULL, version TEXT NOT NULL, stage TEXT NOT NULL,
+  n REAL NOT NULL, w REAL NOT NULL, wf REAL NOT NULL, ww REAL NOT NULL, wwf REAL NOT NULL, wwff REAL NOT NULL,
+  wy REAL NOT NULL, wwy REAL NOT NULL, wwyy REAL NOT NULL, wwyf REAL NOT NULL,
+  PRIMARY KEY (at, service, scorer, version, stage)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS {span}_segments (
+  at REAL NOT NULL, segment TEXT NOT NULL, service TEXT NOT NULL, scorer TEXT NOT NULL, version TEXT NOT NULL,
+  stage TEXT NOT NULL, value TEXT NOT NULL,
+  n REAL NOT NULL, w REAL NOT NULL, wf REAL NOT NULL, ww REAL NOT NULL, wwf REAL NOT NULL, wwff REAL NOT NULL,
+  wy REAL NOT NULL, wwy REAL NOT NULL, wwyy REAL NOT NULL, wwyf REAL NOT NULL,
+  PRIMARY KEY (at, segment, service, scorer, version, stage, value)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS {span}_counts (
+  at REAL NOT NULL, service TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, detail TEXT NOT NULL,
+  n REAL NOT NULL, PRIMARY KEY (at, service, kind, name, detail)
+) WITHOUT ROWID;
+"""
+"""Sums and counts of an hour or a day, which begins at `at`; that stands first, for all questions are about a time.
+What is summed is in core/hours.py and core/stats/sums.py."""
+SPANS: tuple[Literal["hour", "day"], ...] = ("hour", "day")
+BY_TIME = [f"{span}_{what}" for span in SPANS for what in ("sums", "segments", "counts")]
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS verdicts (key TEXT PRIMARY KEY, at REAL NOT NULL, judgement TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS verdicts_at ON verdicts (at);
@@ -69,32 +93,13 @@ CREATE TABLE IF NOT EXISTS documents (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS documents_at ON documents (at);
 
--- A row an hour; at is its start, and stands first, for all questions are about a time. What is summed is in
--- core/hours.py and core/stats/sums.py.
-CREATE TABLE IF NOT EXISTS hour_sums (
-  at REAL NOT NULL, service TEXT NOT NULL, scorer TEXT NOT NULL, version TEXT NOT NULL, stage TEXT NOT NULL,
-  n REAL NOT NULL, w REAL NOT NULL, wf REAL NOT NULL, ww REAL NOT NULL, wwf REAL NOT NULL, wwff REAL NOT NULL,
-  wy REAL NOT NULL, wwy REAL NOT NULL, wwyy REAL NOT NULL, wwyf REAL NOT NULL,
-  PRIMARY KEY (at, service, scorer, version, stage)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS hour_segments (
-  at REAL NOT NULL, segment TEXT NOT NULL, service TEXT NOT NULL, scorer TEXT NOT NULL, version TEXT NOT NULL,
-  stage TEXT NOT NULL, value TEXT NOT NULL,
-  n REAL NOT NULL, w REAL NOT NULL, wf REAL NOT NULL, ww REAL NOT NULL, wwf REAL NOT NULL, wwff REAL NOT NULL,
-  wy REAL NOT NULL, wwy REAL NOT NULL, wwyy REAL NOT NULL, wwyf REAL NOT NULL,
-  PRIMARY KEY (at, segment, service, scorer, version, stage, value)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS hour_counts (
-  at REAL NOT NULL, service TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, detail TEXT NOT NULL,
-  n REAL NOT NULL, PRIMARY KEY (at, service, kind, name, detail)
-) WITHOUT ROWID;
 -- at is when a score last came from it.
 CREATE TABLE IF NOT EXISTS evaluators (
   scorer TEXT NOT NULL, version TEXT NOT NULL, tier TEXT NOT NULL, model TEXT NOT NULL, at REAL NOT NULL,
   PRIMARY KEY (scorer, version)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS evaluators_at ON evaluators (at);
-"""
+""" + "".join(_BY_TIME.format(span=span) for span in SPANS)
 
 
 class Aged(NamedTuple):
@@ -114,9 +119,7 @@ AGED = (
     Aged("runs", "history"),
     Aged("traces", "history"),
     Aged("documents", "history"),
-    Aged("hour_sums", "history"),
-    Aged("hour_segments", "history"),
-    Aged("hour_counts", "history"),
+    *(Aged(table, "history") for table in BY_TIME),
     Aged("evaluators", "history"),
 )
 
