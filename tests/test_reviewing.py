@@ -12,7 +12,7 @@ import pytest
 
 from otel_ctxscore.core.budget import Budget, Limits
 from otel_ctxscore.core.history import Finished, Label
-from otel_ctxscore.core.model import Evaluation, JudgedBy, Judgement, RagRun, Retrieval, Verdict
+from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, Judgement, RagRun, Retrieval, Verdict
 from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.core.records import Record
 from otel_ctxscore.evaluation import evaluate
@@ -27,7 +27,8 @@ from otel_ctxscore.web.errors import Refused
 
 SCORERS = [ContextPrecision()]
 RUN = RagRun(
-    "Which port?", [Retrieval(["canteen", "port 7443"]), Retrieval(["port 7443", "backups"])], "7443",
+    "Which port?",
+    [Retrieval([Context("canteen"), Context("port 7443")]), Retrieval([Context("port 7443"), Context("backups")])], "7443",
     trace_id=f"{1:032x}", span_id=f"{1:016x}", service="shop", history=[("user", "hello")],
 )  # fmt: skip
 PAID = JudgedBy("llm", "m", "v", calls=1, prompt_tokens=10, completion_tokens=5, cost_usd=0.5)
@@ -232,7 +233,7 @@ async def test_an_anchor_needs_a_whole_label(desk: Desk, who: str | None, named:
 
 async def test_what_a_label_line_cannot_say_is_no_anchor(desk: Desk) -> None:
     """The same text judged for two queries."""
-    twice = [Retrieval(["a"], query="x"), Retrieval(["a"], query="y")]
+    twice = [Retrieval([Context("a")], query=query) for query in ("x", "y")]
     await desk.kept(replace(RUN, retrievals=twice, query_from="retrieval"))
     await desk.label("ann", True, True)
     assert "twice" in str(await refused(desk.reviewing.anchor(await desk.again(), None)))

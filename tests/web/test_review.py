@@ -212,7 +212,8 @@ async def test_only_so_many_people_label_a_run(desk: Desk) -> None:
 async def test_a_labelled_run_becomes_an_anchor(desk: Desk) -> None:
     assert "nobody has said of every context" in (await desk.post("anchor", None, 409))["error"]
     await desk.post("label", {"who": "ann", "contexts": WHOLE})
-    for body in ({"who": 1}, {"whom": "ann"}, []):
+    bodies: list[object] = [{"who": 1}, {"whom": "ann"}, []]
+    for body in bodies:
         assert "who is no name" in (await desk.post("anchor", body, 400))["error"]
     made = await desk.post("anchor", {"who": "ann"})
     assert {one["scorer"]: one["score"] for one in made["kept"]}["context_precision"] == 1
@@ -358,7 +359,7 @@ async def test_what_people_write_is_text_and_nothing_else(desk: Desk) -> None:
     evil = HOSTILE.replace("\udc00", "")[:100]
     await desk.post("label", {"who": evil, "contexts": [{"useful": False, "note": HOSTILE}]})
     await desk.post("judge")
-    refused, _ = await desk.send("label", 400, who=evil, useful_0=evil, note_0=evil, **{f"{evil}_": evil})
+    refused, _ = await desk.send("label", 400, who=evil, useful_0=evil, note_0=evil)
     for page in (await desk.page(), await desk.page("?done=%3Cscript%3E"), refused):
         found = Elements(page)
         assert not {tag for tag, _ in found.tags} & {"script", "img"}
