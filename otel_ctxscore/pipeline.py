@@ -23,7 +23,7 @@ from otel_ctxscore.core.receipts import Outcome, Withdrawn
 from otel_ctxscore.core.sampling import Sampler
 from otel_ctxscore.core.spans import UNKNOWN_SERVICE, Delivery, Trace
 from otel_ctxscore.evaluation import trace_outcome
-from otel_ctxscore.ports import Full, Sink, SinkError
+from otel_ctxscore.ports import DroppedError, Full, Sink, SinkError
 from otel_ctxscore.telemetry import Metrics
 
 log = logging.getLogger(__name__)
@@ -251,6 +251,10 @@ class Pipeline:
     async def _deliver(self, sink: Sink, evaluation: Evaluation) -> None:
         try:
             await sink.emit(evaluation)
+        except DroppedError as dropped:
+            log.warning("an evaluation was dropped: %s", dropped)
+            self._metrics.sink(sink.name, "dropped")
+            return
         except Exception as error:
             self._metrics.sink(sink.name, "failed")
             if isinstance(error, SinkError):

@@ -31,6 +31,10 @@ class SinkError(Exception):
     """A sink could not deliver an evaluation and will not: the source must hear that it failed."""
 
 
+class DroppedError(SinkError):
+    """A receiver took what it was sent and left the evaluation out, and must not be sent it again: it is done with."""
+
+
 class Full(Exception):  # noqa: N818 -- a state of the line, not a fault
     """The line takes nothing now. `retry_after` is a stated pause in seconds."""
 
@@ -204,7 +208,8 @@ class Sink(Protocol):
     def name(self) -> str: ...
 
     async def emit(self, evaluation: Evaluation) -> None:
-        """Return when the evaluation is delivered. Raises SinkError when it is not and will not be."""
+        """Return when the evaluation is delivered. Raises SinkError when it is not and will not be, whatever else it
+        raises is taken for one."""
 
     async def close(self) -> None:
         """Send what waits, within the time the service gives, and close."""

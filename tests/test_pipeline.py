@@ -17,7 +17,7 @@ from otel_ctxscore.core.sampling import Sampler
 from otel_ctxscore.core.spans import Delivery, Trace
 from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.pipeline import Pipeline
-from otel_ctxscore.ports import Full, Sink, SinkError
+from otel_ctxscore.ports import DroppedError, Full, Sink, SinkError
 from otel_ctxscore.scorers.context_precision import ContextPrecision
 from otel_ctxscore.telemetry import Metrics, catalogue
 from otel_ctxscore.testing import MemorySink, ScriptedJudge
@@ -223,6 +223,20 @@ async def test_a_sink_that_breaks_fails_its_receipts_and_counts_the_trace_once(
     assert rig.count(catalogue.TRACES, "outcome") == {"scored": 1}
     assert [finished.delivered for finished in rig.finished] == [False]
     assert "KeyError: 'observation'" in caplog.text
+
+
+class LeavingOut(MemorySink):
+    async def emit(self, evaluation: Evaluation) -> None:
+        raise DroppedError("left out 1 of 1")
+
+
+async def test_what_a_receiver_leaves_out_is_done_with_and_counted() -> None:
+    rig = Rig(LeavingOut())
+    async with rig.running():
+        rig.deliver(*rag())
+        await rig.at(10)
+    assert rig.settled == [Outcome.DONE]
+    assert rig.count(catalogue.EVALUATIONS, "result") == {"dropped": 1}
 
 
 async def test_a_fault_of_our_own_is_counted_and_loses_no_receipt() -> None:

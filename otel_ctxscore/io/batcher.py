@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from otel_ctxscore.ports import SinkError
+from otel_ctxscore.ports import DroppedError, SinkError
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -26,6 +26,14 @@ T = TypeVar("T")
 TRIES = 5
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
 """Seconds between tries during an outage; each pause is twice the one before, with jitter."""
+
+
+class Partly(Exception):  # noqa: N818 -- an answer, not a fault
+    """Raised by an export: the receiver took the batch without `units` of its units, and did not say which."""
+
+    def __init__(self, units: int) -> None:
+        super().__init__(f"all but {units}")
+        self.units = units
 
 
 @dataclass(slots=True)
@@ -41,7 +49,7 @@ class _Waiting(Generic[T]):
 class Batcher(Generic[T]):
     """Collects units for `delay` seconds, up to `max_units` and `max_bytes` a batch, and exports one batch at a time.
 
-    `export` returns whether the batch was taken; an exception is a no.
+    `export` returns whether the batch was taken; an exception is a no, and Partly a yes but for some.
     """
 
     def __init__(
@@ -70,7 +78,8 @@ class Batcher(Generic[T]):
         self._closed = False
 
     async def send(self, unit: T, size: int) -> None:
-        """Return when the unit, of about `size` bytes, is delivered. Raises SinkError when it will not be."""
+        """Return when the unit, of about `size` bytes, is delivered. Raises SinkError when it will not be, and
+        DroppedError for as many units as the receiver left out."""
         async with self._room:
             if self._closed:
                 raise SinkError(f"{self._name} is closed")
@@ -130,24 +139,31 @@ class Batcher(Generic[T]):
         return batch
 
     async def _try(self, batch: list[_Waiting[T]]) -> None:
+        dropped = 0
         try:
             taken = await self._export([waiting.unit for waiting in batch])
+        except Partly as partly:
+            taken, dropped = True, partly.units
         except Exception:
             _log.exception("%s: the exporter failed", self._name)
             taken = False
         if taken:
-            self._taken(batch)
+            self._taken(batch, dropped)
         else:
             self._refused(batch)
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._failures - 1, 16))
             await self._sleep(pause * random.uniform(0.5, 1))
 
-    def _taken(self, batch: list[_Waiting[T]]) -> None:
+    def _taken(self, batch: list[_Waiting[T]], dropped: int) -> None:
         if self._failures:
             _log.info("%s takes evaluations again, after %d tries", self._name, self._failures)
         self._failures = 0
-        for waiting in batch:
-            if not waiting.done.done():
+        for place, waiting in enumerate(batch):
+            if waiting.done.done():
+                continue
+            if place < dropped:
+                waiting.done.set_exception(DroppedError(f"{self._name} left out {dropped} of {len(batch)} evaluations"))
+            else:
                 waiting.done.set_result(None)
 
     def _refused(self, batch: list[_Waiting[T]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -23,23 +23,64 @@ TIMEOUT = 10
 
 
 @dataclass(frozen=True, slots=True)
+class Rejected:
+    """So many spans or records of a request were left out, 0 for a mere warning; `message` is the receiver's."""
+
+    count: int
+    message: str
+
+
+class Rejections:
+    """What was left out of the last request, by `partial_success` of its answer. Exports come one after the other."""
+
+    def __init__(self) -> None:
+        self._last: Rejected | None = None
+
+    def take(self) -> Rejected | None:
+        """What was left out since it was last asked."""
+        last, self._last = self._last, None
+        return last
+
+    def of_answer(self, answer: Any) -> None:
+        """Read an Export...ServiceResponse, whichever: its counts differ in name only."""
+        said = {one.name: value for one, value in answer.partial_success.ListFields()}
+        if said:
+            message = said.pop("error_message", "")
+            self._last = Rejected(sum(said.values()), message)
+
+    def of_http(self, response: Any, **_: Any) -> None:
+        """Read the answer to a request over HTTP."""
+        from google.protobuf.message import DecodeError
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+        if 200 <= response.status_code < 300 and response.content:
+            try:
+                self.of_answer(ExportTraceServiceResponse.FromString(response.content))  # that of logs has its numbers
+            except DecodeError:
+                _log.debug("an answer of %s is no protobuf", response.url)
+
+
+@dataclass(frozen=True, slots=True)
 class Exporters:
-    """Where spans and log events go; None for what is not sent."""
+    """Where spans and log events go, None for what is not sent; and what the receiver left out of either."""
 
     spans: SpanExporter | None
     logs: LogRecordExporter | None
+    spans_left_out: Rejections = field(default_factory=Rejections)
+    logs_left_out: Rejections = field(default_factory=Rejections)
 
 
 def configured(section: OtlpSink) -> Exporters:
     """Exporters for `sinks.otlp`."""
     make = _grpc if section.protocol == "grpc" else _http
     headers = {name: secret(value) or "" for name, value in section.headers.items()}
+    left_out = Rejections(), Rejections()
     try:
-        spans, logs = make(section.endpoint, headers, section.tls)
+        spans, logs = make(section.endpoint, headers, section.tls, left_out)
     except OSError as error:
         raise ConfigError(f"sinks.otlp.tls: {error}") from None
     wants_logs = section.logs or section.placement == "log"
-    return Exporters(spans() if section.placement != "log" else None, logs() if wants_logs else None)
+    return Exporters(spans() if section.placement != "log" else None, logs() if wants_logs else None, *left_out)
 
 
 def from_environment(environ: Mapping[str, str]) -> Exporters | None:
@@ -52,15 +93,16 @@ def from_environment(environ: Mapping[str, str]) -> Exporters | None:
         return None
     wanted = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
     protocol = wanted or ("http/protobuf" if urlsplit(endpoint).port == 4318 else "grpc")
+    left_out = Rejections()
     match protocol:
         case "grpc":
             from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as Grpc
 
-            return Exporters(Grpc(), None)
+            return Exporters(_heard(Grpc(), left_out), None, left_out)
         case "http/protobuf":
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as Http
 
-            return Exporters(Http(session=_session()), None)
+            return Exporters(Http(session=_session(left_out)), None, left_out)
     raise ConfigError(f"OTEL_EXPORTER_OTLP_PROTOCOL: {protocol} is not known; use grpc or http/protobuf")
 
 
@@ -74,7 +116,9 @@ def signal_url(endpoint: str, signal: str) -> str:
     return urlunsplit(parts._replace(path=path))
 
 
-def _grpc(endpoint: str, headers: Mapping[str, str], tls: ClientTls | None) -> tuple[Any, Any]:
+def _grpc(
+    endpoint: str, headers: Mapping[str, str], tls: ClientTls | None, left_out: tuple[Rejections, Rejections]
+) -> tuple[Any, Any]:
     import grpc
     from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
@@ -88,10 +132,13 @@ def _grpc(endpoint: str, headers: Mapping[str, str], tls: ClientTls | None) -> t
     if tls is not None:
         read = {name: path.read_bytes() if path else None for name, path in tls}
         common["credentials"] = grpc.ssl_channel_credentials(read["ca"], read["key"], read["cert"])
-    return lambda: OTLPSpanExporter(**common), lambda: OTLPLogExporter(**common)
+    of_spans, of_logs = left_out
+    return lambda: _heard(OTLPSpanExporter(**common), of_spans), lambda: _heard(OTLPLogExporter(**common), of_logs)
 
 
-def _http(endpoint: str, headers: Mapping[str, str], tls: ClientTls | None) -> tuple[Any, Any]:
+def _http(
+    endpoint: str, headers: Mapping[str, str], tls: ClientTls | None, left_out: tuple[Rejections, Rejections]
+) -> tuple[Any, Any]:
     from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
@@ -103,16 +150,43 @@ def _http(endpoint: str, headers: Mapping[str, str], tls: ClientTls | None) -> t
         common |= {name: str(path) if path else None for name, path in named.items()}
 
     def spans() -> SpanExporter:
-        return OTLPSpanExporter(signal_url(endpoint, "traces"), session=_session(), **common)
+        return OTLPSpanExporter(signal_url(endpoint, "traces"), session=_session(left_out[0]), **common)
 
     def logs() -> LogRecordExporter:
-        return OTLPLogExporter(signal_url(endpoint, "logs"), session=_session(), **common)
+        return OTLPLogExporter(signal_url(endpoint, "logs"), session=_session(left_out[1]), **common)
 
     return spans, logs
 
 
-def _session() -> Any:
-    """A session in which a redirect is a failure: the exporter does not follow it and would call it a success."""
+def _heard(exporter: Any, rejections: Rejections) -> Any:
+    """The same gRPC exporter, which throws answers away: this listens where they pass. One that does not let it is said
+    to be deaf."""
+    if not all(hasattr(exporter, name) for name in ("_stub", "_channel", "_initialize_channel_and_stub")):
+        _log.warning("%s does not tell what a receiver leaves out (partial_success)", type(exporter).__name__)
+        return exporter
+    make = exporter._stub
+
+    def stub(channel: Any) -> Any:
+        made = make(channel)
+        export = made.Export
+
+        def told(**call: Any) -> Any:
+            answer = export(**call)
+            rejections.of_answer(answer)
+            return answer
+
+        made.Export = told
+        return made
+
+    exporter._stub = stub
+    exporter._channel.close()
+    exporter._initialize_channel_and_stub()
+    return exporter
+
+
+def _session(rejections: Rejections) -> Any:
+    """A session that reads the answers, which the exporter does not, and in which a redirect is a failure: the exporter
+    does not follow it and would call it a success."""
     import requests
 
     def refuse_redirect(response: Any, **_: Any) -> None:
@@ -121,5 +195,5 @@ def _session() -> Any:
             raise requests.HTTPError(f"{response.url} redirects to {response.headers.get('location')}")
 
     session = requests.Session()
-    session.hooks["response"].append(refuse_redirect)
+    session.hooks["response"] += [refuse_redirect, rejections.of_http]
     return session

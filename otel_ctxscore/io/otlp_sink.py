@@ -13,10 +13,10 @@ from opentelemetry.sdk.trace import ReadableSpan
 from otel_ctxscore.config import outlets as cfg
 from otel_ctxscore.core.model import Evaluation
 from otel_ctxscore.io import otlp_exporters
-from otel_ctxscore.io.batcher import Batcher
+from otel_ctxscore.io.batcher import Batcher, Partly
 from otel_ctxscore.io.daemon_thread import in_daemon_thread
 from otel_ctxscore.io.log_events import evaluation_events
-from otel_ctxscore.io.otlp_exporters import Exporters
+from otel_ctxscore.io.otlp_exporters import Exporters, Rejections
 from otel_ctxscore.io.spans import evaluation_spans
 
 _log = logging.getLogger(__name__)
@@ -42,8 +42,12 @@ class OtlpSink:
         self._exporters = exporters
         self._placement = placement
         self._content = content
-        self._spans = Batcher[Sequence[ReadableSpan]]("otlp", _export(exporters.spans), **batching)
-        self._logs = Batcher[Sequence[ReadableLogRecord]]("otlp logs", _export(exporters.logs), **batching)
+        self._spans = Batcher[Sequence[ReadableSpan]](
+            "otlp", _export("otlp", exporters.spans, exporters.spans_left_out), **batching
+        )
+        self._logs = Batcher[Sequence[ReadableLogRecord]](
+            "otlp logs", _export("otlp logs", exporters.logs, exporters.logs_left_out), **batching
+        )
 
     @classmethod
     def from_config(cls, section: cfg.OtlpSink, *, content: bool) -> OtlpSink:
@@ -78,12 +82,17 @@ class OtlpSink:
                     exporter.shutdown()
 
 
-def _export(exporter: Any) -> Callable[[Sequence[Sequence[Any]]], Any]:
-    """Export in a thread; whether the receiver took it."""
+def _export(name: str, exporter: Any, left_out: Rejections) -> Callable[[Sequence[Sequence[Any]]], Any]:
+    """Export in a thread; whether the receiver took it. Raises Partly where it left some out."""
 
     async def export(units: Sequence[Sequence[Any]]) -> bool:
         batch = list(chain.from_iterable(units))
         result = await in_daemon_thread(lambda: exporter.export(batch))
+        rejected = left_out.take()
+        if rejected is not None:
+            _log.warning("%s: the receiver left out %d of %d: %s", name, rejected.count, len(batch), rejected.message)
+            if rejected.count:
+                raise Partly(min(rejected.count, len(units)))
         return bool(result.name == "SUCCESS")
 
     return export

@@ -18,7 +18,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 @dataclass
 class Received:
-    """What a receiver was sent. `refuse` says of a request whether it is turned down for good."""
+    """What a receiver was sent. `refuse` says of a request whether it is turned down for good; `leaves_out` is how many
+    spans or records of each request it rejects by partial_success."""
 
     endpoint: str = ""
     traces: list[Any] = field(default_factory=list)
@@ -26,6 +27,7 @@ class Received:
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     refuse: Callable[[Any], bool] = lambda request: False
+    leaves_out: int = 0
 
     @property
     def spans(self) -> list[Span]:
@@ -34,6 +36,22 @@ class Received:
     @property
     def span_names(self) -> set[str]:
         return {span.name.removeprefix("evaluation ") for span in self.spans}
+
+
+def traces_answer(leaves_out: int) -> trace_service_pb2.ExportTraceServiceResponse:
+    answer = trace_service_pb2.ExportTraceServiceResponse()
+    if leaves_out:
+        answer.partial_success.rejected_spans = leaves_out
+        answer.partial_success.error_message = "too old"
+    return answer
+
+
+def logs_answer(leaves_out: int) -> logs_service_pb2.ExportLogsServiceResponse:
+    answer = logs_service_pb2.ExportLogsServiceResponse()
+    if leaves_out:
+        answer.partial_success.rejected_log_records = leaves_out
+        answer.partial_success.error_message = "too old"
+    return answer
 
 
 @contextmanager
@@ -46,15 +64,15 @@ def grpc_receiver(port: int = 0, credentials: grpc.ServerCredentials | None = No
             if received.refuse(request):
                 context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no")
             kept.append(request)
-            return answer
+            return answer(received.leaves_out)
 
         return take
 
     class Traces(trace_service_pb2_grpc.TraceServiceServicer):
-        Export = staticmethod(export(received.traces, trace_service_pb2.ExportTraceServiceResponse()))
+        Export = staticmethod(export(received.traces, traces_answer))
 
     class Logs(logs_service_pb2_grpc.LogsServiceServicer):
-        Export = staticmethod(export(received.logs, logs_service_pb2.ExportLogsServiceResponse()))
+        Export = staticmethod(export(received.logs, logs_answer))
 
     server = grpc.server(futures.ThreadPoolExecutor(2))
     trace_service_pb2_grpc.add_TraceServiceServicer_to_server(Traces(), server)  # type: ignore[no-untyped-call]
@@ -76,13 +94,16 @@ def http_receiver(status: int = 200) -> Iterator[Received]:
             body = self.rfile.read(int(self.headers["content-length"]))
             received.paths.append(self.path)
             received.headers.append({key.lower(): value for key, value in self.headers.items()})
-            if self.path.endswith("logs"):
+            logs = self.path.endswith("logs")
+            if logs:
                 received.logs.append(logs_service_pb2.ExportLogsServiceRequest.FromString(body))
             else:
                 received.traces.append(trace_service_pb2.ExportTraceServiceRequest.FromString(body))
+            answer = (logs_answer if logs else traces_answer)(received.leaves_out).SerializeToString()
             self.send_response(status)
-            self.send_header("content-length", "0")
+            self.send_header("content-length", str(len(answer)))
             self.end_headers()
+            self.wfile.write(answer)
 
         def log_message(self, *args: object) -> None:
             pass

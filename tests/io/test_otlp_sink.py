@@ -20,7 +20,7 @@ from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import Context, Judgement, RagRun, Retrieval, Verdict
 from otel_ctxscore.io.otlp_exporters import configured, from_environment, signal_url
 from otel_ctxscore.io.otlp_sink import OtlpSink
-from otel_ctxscore.ports import Sink, SinkError
+from otel_ctxscore.ports import DroppedError, Sink, SinkError
 from tests.io.evaluations import ANCHOR, FIRST, JUDGED_BY, TRACE, evaluation, failed, named, score
 from tests.io.receivers import Received, grpc_receiver, http_receiver
 from tests.io.waiting import exporting, until
@@ -206,6 +206,62 @@ async def test_no_limit_of_the_sdk_drops_anything(limit: str, monkeypatch: pytes
     dropped = (span.dropped_attributes_count, span.dropped_events_count, span.dropped_links_count)
     assert (len(span.events), dropped) == (2, (0, 0, 0))
     assert (first.dropped_attributes_count, second.dropped_attributes_count) == (0, 0)
+
+
+# ---- partial success ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("leaves_out", "dropped"), [(0, 0), (1, 1), (3, 3), (1000, 5)])
+async def test_what_the_receiver_leaves_out_is_dropped_and_not_sent_again(
+    leaves_out: int, dropped: int, receiver: tuple[str, Received], caplog: pytest.LogCaptureFixture
+) -> None:
+    protocol, received = receiver
+    received.leaves_out = leaves_out
+    otlp = sink(received, protocol)
+    results = await asyncio.gather(*(otlp.emit(named(f"s{n}")) for n in range(5)), return_exceptions=True)
+    await otlp.close()
+    assert [type(result) for result in results].count(DroppedError) == dropped
+    assert len(received.traces) == 1
+    assert ("the receiver left out" in caplog.text) == (leaves_out > 0)
+
+
+async def test_the_same_of_log_events(receiver: tuple[str, Received]) -> None:
+    protocol, received = receiver
+    received.leaves_out = 1
+    otlp = sink(received, protocol, placement="log")
+    with pytest.raises(DroppedError):
+        await otlp.emit(named("s"))
+    await otlp.close()
+    assert len(received.logs) == 1
+
+
+async def test_the_same_where_the_standard_variables_switch_it_on(
+    receiver: tuple[str, Received], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protocol, received = receiver
+    received.leaves_out = 1
+    environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": received.endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    otlp = OtlpSink.from_environment(environ, content=False)
+    assert otlp is not None
+    with pytest.raises(DroppedError):
+        await otlp.emit(named("s"))
+    await otlp.close()
+
+
+async def test_what_is_left_out_is_heard_after_an_outage_too() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    otlp = OtlpSink.from_config(Section(endpoint=f"http://127.0.0.1:{port}"), content=False)
+    waiting = asyncio.create_task(otlp.emit(named("late")))
+    await until(exporting, pause=0.01)
+    with grpc_receiver(port) as received:
+        received.leaves_out = 1
+        with pytest.raises(DroppedError):
+            await waiting
+        await otlp.close()
 
 
 # ---- the standard variables -------------------------------------------------------------------------------------
