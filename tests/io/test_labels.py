@@ -87,7 +87,7 @@ async def test_labelled_runs_are_found(past: Past) -> None:
     following = await past.history.runs(RunQuery(sort="newest", labelled=True, limit=1, cursor=page.next))
     assert [run["trace_id"] for run in (*page.runs, *following.runs)] == ["3", "1"]
     assert following.next is None
-    assert [one["who"] for one in page.runs[0]["labels"]] == ["3"]  # type: ignore[index, attr-defined]
+    assert [one["who"] for one in page.runs[0]["labels"]] == ["3"]  # type: ignore[attr-defined]
     assert (await past.history.runs(RunQuery(labelled=True, service="nobody"))).runs == []
     worst = await past.history.runs(RunQuery(labelled=True, below=0.2))
     assert [run["trace_id"] for run in worst.runs] == ["1"]

@@ -303,8 +303,8 @@ async def test_the_export_of_runs_is_what_a_person_fills_in(desk: Desk) -> None:
 
 async def test_the_forms_of_the_page_do_their_work_and_lead_back(desk: Desk) -> None:
     assert "Add to the anchors" not in await desk.page()
-    fields = {"who": "ann", "useful_0": "yes", "useful_1": "no", "useful_2": "no", "used_0": "", "note_2": "hm"}
-    page, path = await desk.send("label", **fields, relevance_0="high")
+    said_of_each = {"useful_0": "yes", "useful_1": "no", "useful_2": "no", "used_0": "", "note_2": "hm"}
+    page, path = await desk.send("label", 200, who="ann", relevance_0="high", **said_of_each)
     assert path == f"/runs/{desk.known}?done=labelled"
     said = text(page)
     assert "The label is kept." in said
