@@ -23,6 +23,12 @@ def span(
     }
 
 
+def at(seconds: float, spans: Iterable[Mapping[str, object]]) -> list[dict[str, Any]]:
+    """The spans as if they had ended at a moment (Unix seconds)."""
+    end = int(seconds * 1e9)
+    return [{**one, "startTimeUnixNano": str(end - 10**9), "endTimeUnixNano": str(end)} for one in spans]
+
+
 def value(one: object) -> dict[str, Any]:
     """An AnyValue."""
     if isinstance(one, bool):

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.run import Ended, run
-from tests.otlp import rag, request, span
+from tests.otlp import at, rag, request, span
 from tests.services import http
 from tests.services.process import wait_until
 from tests.serving import Serving
@@ -41,7 +42,7 @@ def service(tmp_path: Path) -> Iterator[Serving]:
 
 
 def send(service: Serving, spans: list[dict[str, Any]]) -> None:
-    http.post(f"{service.http}/v1/traces", request(spans))
+    http.post(f"{service.http}/v1/traces", request(at(time.time(), spans)))
 
 
 def known(service: Serving, trace: int) -> str:
