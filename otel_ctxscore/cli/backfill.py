@@ -6,11 +6,10 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -22,7 +21,7 @@ from otel_ctxscore.evaluation import with_relatives
 from otel_ctxscore.io.file import InputError, Report
 from otel_ctxscore.io.openmetrics import history
 from otel_ctxscore.judging import Judging
-from otel_ctxscore.ports import ConfigError
+from otel_ctxscore.ports import ConfigError, Sink
 from otel_ctxscore.preview import MINUTES_A_DAY, preview
 from otel_ctxscore.telemetry import Metrics
 
@@ -165,20 +164,37 @@ async def _run(
         metrics = Metrics([one.name for one in with_relatives(scorers)], targets=config.targets)
         with output.open(encoding="utf-8") as lines, openmetrics.open("w", encoding="utf-8") as out:
             history(map(json.loads, lines), metrics).write(out)
+    if send.refused:
+        raise click.ClickException(f"{send.refused} evaluations were not delivered; they are in {output}")
+
+
+class _Sending:
+    """Evaluations to the sinks of the configuration; `refused` counts those that one of them did not take."""
+
+    def __init__(self, sinks: Sequence[Sink]) -> None:
+        self._sinks = sinks
+        self.refused = 0
+
+    async def __call__(self, evaluation: Evaluation) -> None:
+        if evaluation.judged_by is None:
+            return
+        results = await asyncio.gather(*(sink.emit(evaluation) for sink in self._sinks), return_exceptions=True)
+        failed = [result for result in results if isinstance(result, Exception)]
+        for failure in failed:
+            print(
+                f"trace {evaluation.run.trace_id}: not delivered: {str(failure) or type(failure).__name__}",
+                file=sys.stderr,
+            )
+        self.refused += bool(failed)
 
 
 @contextlib.asynccontextmanager
-async def _sinks(config: configuration.Config, emit: bool) -> AsyncIterator[Any]:
+async def _sinks(config: configuration.Config, emit: bool) -> AsyncIterator[_Sending]:
     from otel_ctxscore.service import sinks  # only where it is asked for: the receivers come with it
 
     chosen = sinks(config) if emit else []
-
-    async def send(evaluation: Evaluation) -> None:
-        if evaluation.judged_by is not None:
-            await asyncio.gather(*(sink.emit(evaluation) for sink in chosen))
-
     try:
-        yield send
+        yield _Sending(chosen)
     finally:
         for sink in chosen:
             await sink.close()

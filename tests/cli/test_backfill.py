@@ -11,6 +11,9 @@ from click.testing import CliRunner, Result
 
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.backfill import command
+from otel_ctxscore.core.model import Evaluation
+from otel_ctxscore.ports import SinkError
+from otel_ctxscore.testing import MemorySink
 from tests.io.kafka import slow_judge
 from tests.otlp import rag, request
 from tests.services import config
@@ -54,6 +57,32 @@ def test_the_lines_say_that_they_are_of_the_past_and_when_it_was(path: Path, fil
     [line] = {(line["backfill"], line["time"], line["outcome"]) for line in lines(output)}
     assert line == (True, "2025-10-09T08:53:21.000+00:00", "scored")
     assert 'ctxscore_score_count{job="otel-ctxscore-backfill",service="shop",' in page.read_text()
+
+
+class Refusing(MemorySink):
+    """Takes no evaluation of every third trace: once in the way of sinks, once in its own."""
+
+    async def emit(self, evaluation: Evaluation) -> None:
+        number = int(evaluation.run.trace_id or "", 16)
+        if number % 3 == 0:
+            raise SinkError("refused") if number == 3 else KeyError("six")
+        assert evaluation.backfill
+        TAKEN.append(number)
+
+
+TAKEN: list[int] = []
+
+
+def test_what_a_sink_refuses_is_named_and_costs_no_other(file: Path, tmp_path: Path) -> None:
+    sinks = {"custom": [{"sink": "tests.cli.test_backfill:Refusing"}]}
+    path, output = config.write(tmp_path / "c.yaml", {**JUDGE, "sinks": sinks}), tmp_path / "out.jsonl"
+    TAKEN.clear()
+    done = invoke(file, "-c", path, "--output", output, "--emit")
+    assert done.exit_code == 1
+    assert f"trace {3:032x}: not delivered: refused" in done.output
+    assert f"trace {6:032x}: not delivered: 'six'" in done.output
+    assert "2 evaluations were not delivered" in done.output
+    assert (TAKEN, traces_of(output)) == ([1, 2, 4, 5, 7], list(range(1, 8)))
 
 
 def test_a_dry_run_judges_nothing_and_says_what_it_would_take(file: Path, tmp_path: Path) -> None:
