@@ -100,7 +100,7 @@ def _page(
         "run.html",
         "runs",
         root="../" if request.method == "GET" else "../../",
-        status=getattr(trouble, "status", 400) if trouble else 200 if run else 404,
+        status=_status(run, trouble),
         it=run,
         link=partial(trace_link, trace_url),
         scores=[(score, lines(run, score)) for score in run["scores"]] if run else (),
@@ -110,6 +110,12 @@ def _page(
         csrf=request.app[CSRF],
         **({} if run is None else _people(run, user(request), form)),
     )
+
+
+def _status(run: Record | None, trouble: Refused | BadQuestion | StateError | None) -> int:
+    if trouble is None:
+        return 200 if run else 404
+    return trouble.status if isinstance(trouble, Refused) else 400 if isinstance(trouble, BadQuestion) else 503
 
 
 def _people(run: Record, logged_in: str, form: Form | None) -> dict[str, object]:

@@ -13,7 +13,8 @@ from aiohttp import encode_basic_auth
 from aiohttp.test_utils import TestClient
 
 from otel_ctxscore.core.budget import Budget, Limits
-from otel_ctxscore.core.history import Finished
+from otel_ctxscore.core.errors import StateError
+from otel_ctxscore.core.history import Finished, Label
 from otel_ctxscore.core.model import Context, Evaluation, Judgement, RagRun, Retrieval, Verdict
 from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.evaluation import evaluate
@@ -245,6 +246,17 @@ async def test_a_budget_that_is_spent_is_said() -> None:
     async for desk in desks(limits=Limits(runs_per_minute=0.2)):
         await desk.post("judge")
         assert "budget is spent" in (await desk.post("judge", None, 429))["error"]
+
+
+async def test_a_state_that_takes_nothing_is_said(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(known: str, label: Label) -> None:
+        raise StateError("nothing was kept: database or disk is full")
+
+    monkeypatch.setattr(desk.history, "label", full)
+    said = await desk.post("label", {"who": "ann", "contexts": WHOLE}, 503)
+    assert said["error"] == "nothing was kept: database or disk is full"
+    page, _ = await desk.send("label", 503, who="ann", useful_0="yes")
+    assert "Not done: nothing was kept" in text(page)
 
 
 async def test_without_its_text_a_run_can_be_labelled_by_index_only() -> None:
