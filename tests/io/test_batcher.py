@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from otel_ctxscore.io.batcher import LONGEST_PAUSE, Batcher
-from otel_ctxscore.ports import SinkError
+from otel_ctxscore.io.batcher import LONGEST_PAUSE, Batcher, Partly
+from otel_ctxscore.ports import DroppedError, SinkError
 from tests.io.waiting import until
 
 DELAY = 0.0125
@@ -158,3 +158,19 @@ async def test_senders_beyond_the_bound_wait_outside() -> None:
     line = Batcher[int]("test", receiver.export, max_waiting=2, sleep=receiver.sleep)
     assert await sent(line, range(5)) == [None] * 5
     assert max(map(len, receiver.tries)) <= 2
+
+
+@pytest.mark.parametrize(("left_out", "dropped"), [(1, 1), (4, 4), (9, 4)])
+async def test_what_is_left_out_of_a_batch_is_dropped_and_the_rest_delivered(left_out: int, dropped: int) -> None:
+    tries = []
+
+    async def export(batch: Sequence[int]) -> bool:
+        tries.append(list(batch))
+        raise Partly(left_out)
+
+    given = Batcher[int]("test", export, delay=0)
+    results = await sent(given, range(4))
+    assert [type(result) for result in results].count(DroppedError) == dropped
+    assert results.count(None) == 4 - dropped
+    assert tries == [[0, 1, 2, 3]]
+    await given.close()
