@@ -20,7 +20,7 @@ from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import Context, Evaluation, JudgedBy, Judgement, RagRun, Retrieval, Score, Verdict
 from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.evaluation import score_runs
-from otel_ctxscore.ports import AskingScorer, Asks, Judge, JudgeError, Scorer, Sink, SinkError
+from otel_ctxscore.ports import AskingScorer, Asks, DroppedError, Judge, JudgeError, Scorer, Sink, SinkError
 from otel_ctxscore.scorers.context_precision import ContextPrecision
 from otel_ctxscore.scorers.context_relevance import ContextRelevance, Penalties
 
@@ -38,6 +38,7 @@ __all__ = [
     "Context",
     "ContextPrecision",
     "ContextRelevance",
+    "DroppedError",
     "Evaluation",
     "Judge",
     "JudgeError",

@@ -32,7 +32,7 @@ class SinkError(Exception):
 
 
 class DroppedError(SinkError):
-    """A receiver took what it was sent and left the evaluation out, and must not be sent it again: it is done with."""
+    """The receiver is there, and will never take this evaluation, or must not be sent it again: it is done with."""
 
 
 class Full(Exception):  # noqa: N818 -- a state of the line, not a fault

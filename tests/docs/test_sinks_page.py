@@ -17,7 +17,7 @@ import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from otel_ctxscore import Evaluation, Poster, Sink, SinkError
+from otel_ctxscore import DroppedError, Evaluation, Poster, Sink, SinkError
 from otel_ctxscore.core.outcomes import Reason
 from tests.io.evaluations import ANCHOR, FIRST, RUN, SCORES, SECOND, TRACE, evaluation, failed, score
 from tests.otlp import rag, request
@@ -158,7 +158,7 @@ async def test_a_passing_fault_is_tried_again(module: Any) -> None:
 
 async def test_one_that_is_refused_is_named_and_costs_no_other(module: Any) -> None:
     async with langfuse(lambda events: multi_status(events, {"hit_rate": 400})) as server:
-        with pytest.raises(SinkError, match="hit_rate-0: no"):
+        with pytest.raises(DroppedError, match="hit_rate-0: no"):
             await emitted(module, server, evaluation())
     assert {body["name"] for body in server.scores.values()} == {"context_precision"}
     assert server.pauses == []
