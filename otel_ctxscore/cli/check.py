@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import click
+import yaml
 
 from otel_ctxscore import config as configuration
 from otel_ctxscore import parts
@@ -22,23 +23,27 @@ from otel_ctxscore.web import access
 @click.option(
     "--rate", type=click.FloatRange(min=0), metavar="RUNS_PER_MINUTE", help="Say what so many runs would cost."
 )
-def command(file: Path, rate: float | None) -> None:
+@click.option("--effective", is_flag=True, help="Print the configuration as it holds, secrets masked, as YAML.")
+def command(file: Path, rate: float | None, effective: bool) -> None:
     """Validate a configuration file without starting anything.
 
     Makes judge, scorers, extractor, sources and sinks as `serve` does, your own code among them, and asks no network.
     Prints one line for each fault, with the path of the key, and exits with 2. With --rate it says calls, tokens and
-    price a day before anything is spent, and how wide the interval of the mean would be.
+    price a day before anything is spent, and how wide the interval of the mean would be; with --effective which value
+    each key has, where the file does not give it too.
     """
     config = configuration.load(file)
     asyncio.run(_tried(config))
     for note in _notes(config):
-        click.echo(f"note: {note}")
+        click.echo(f"note: {note}", err=effective)
     if rate is not None:
         from otel_ctxscore.preview import preview, told
 
         for line in told(preview(config, rate)):
             click.echo(line)
-    click.echo(f"{file}: ok")
+    if effective:
+        click.echo(yaml.safe_dump(configuration.masked(config), sort_keys=False, allow_unicode=True), nl=False)
+    click.echo(f"{file}: ok", err=effective)
 
 
 async def _tried(config: Config) -> None:

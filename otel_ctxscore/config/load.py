@@ -42,6 +42,10 @@ def load(path: Path | None, environ: Mapping[str, str] = os.environ) -> Config:
     return parse(raw, environ)
 
 
+_BARE_REFERENCE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
+"""How other programs write a variable of the environment. Taken as it stands it would be a wrong key."""
+
+
 class _OnceLoader(yaml.SafeLoader):
     """YAML where a key stands once: of two values, nobody would know which one holds."""
 
@@ -101,6 +105,9 @@ def _resolve(value: Any, path: str, environ: Mapping[str, str], faults: list[str
             faults.append(f"{path}: {match[2]}: {getattr(error, 'strerror', None) or error}")
         return ""
 
+    faults += [
+        f"{path}: ${{{name}}} stands for nothing; write ${{env:{name}}}" for name in _BARE_REFERENCE.findall(value)
+    ]
     text = REFERENCE.sub(referred, value)
     hidden = text != value and len(text) >= SHORTEST_SECRET and _OPTIONS.search(path)
     return SecretStr(text) if hidden else text

@@ -20,8 +20,19 @@ _VARIABLE = re.compile(r"(API_?KEY|ACCESS_KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDE
 
 
 def masked(config: Config) -> dict[str, Any]:
-    """The effective configuration as plain values, with secrets masked."""
-    return config.model_dump(mode="json")
+    """The effective configuration as plain values, as one writes them, with all its secrets masked."""
+    found: dict[str, Any] = _without(config.model_dump(mode="json"), secrets(config))
+    return found
+
+
+def _without(value: Any, hidden: list[str]) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without(inner, hidden) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_without(inner, hidden) for inner in value]
+    for text in hidden if isinstance(value, str) else ():
+        value = value.replace(text, "***") if text else value
+    return value
 
 
 def secret(value: SecretStr | None) -> str | None:

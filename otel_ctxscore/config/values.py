@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, SecretStr, WithJsonSchema
 
 SECRET = re.compile(r"key|password|secret|token|headers|auth", re.IGNORECASE)
 """What a key is called whose value is a secret."""
@@ -107,9 +107,19 @@ def revealed(options: Any) -> Any:
 _DURATION_SCHEMA = {"type": "string", "pattern": _DURATION, "examples": ["500ms", "10s", "2m", "1h", "30d"]}
 _SIZE_SCHEMA = {"type": "string", "pattern": _SIZE, "examples": ["64MiB", "1GiB"]}
 
-Duration = Annotated[float, BeforeValidator(seconds), WithJsonSchema(_DURATION_SCHEMA)]
+Duration = Annotated[
+    float,
+    BeforeValidator(seconds),
+    PlainSerializer(duration_text, return_type=str, when_used="json"),
+    WithJsonSchema(_DURATION_SCHEMA),
+]
 """Seconds, written with a unit."""
-Size = Annotated[int, BeforeValidator(size), WithJsonSchema(_SIZE_SCHEMA)]
+Size = Annotated[
+    int,
+    BeforeValidator(size),
+    PlainSerializer(size_text, return_type=str, when_used="json"),
+    WithJsonSchema(_SIZE_SCHEMA),
+]
 """Bytes, written with a unit."""
 Address = Annotated[str, AfterValidator(_address)]
 """`host:port`."""

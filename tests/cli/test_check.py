@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
 from tests.cli.run import run
 
@@ -101,3 +102,16 @@ def test_what_can_be_made_is_ok(tmp_path: Path, text: str) -> None:
     ended = run("check", str(file))
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == f"{file}: ok\n"
+
+
+def test_the_effective_configuration_is_all_that_goes_to_standard_output(tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text(
+        "sampling: {rate: 0.1, rules: [{name: a, match: {service: s}, rate: 0.5}]}\nassembly: {idle: 90s}\n"
+    )
+    ended = run("check", str(file), "--effective")
+    shown = yaml.safe_load(ended.out)
+    assert (ended.code, shown["assembly"]["idle"], shown["assembly"]["max_age"]) == (0, "90s", "10m")
+    assert "match after assembly" in ended.err
+    file.write_text(ended.out)
+    assert yaml.safe_load(run("check", str(file), "--effective").out) == shown

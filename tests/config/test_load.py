@@ -30,6 +30,7 @@ from otel_ctxscore.core.errors import ConfigError
         ),
         ("sources: {kafka: {brokers: []}}", ["sources.kafka.brokers: list should have at least 1 item after validation, not 0 (given: [])"]),
         ("judge: {type: litellm, model: m, api_key: '${env:ABSENT}'}", ["judge.api_key: the environment variable ABSENT is not set"]),
+        ("judge: {type: litellm, model: m, api_key: '${OPENAI_API_KEY}'}", ["judge.api_key: ${OPENAI_API_KEY} stands for nothing; write ${env:OPENAI_API_KEY}"]),
         ("admin: {auth: {}}", ["admin.auth: give either token_file or basic_file"]),
         ("scorers: {rubrics: [faithfulness, faithfulness]}", ["scorers: rubrics: faithfulness stands there more than once"]),
         ("sampling: {rules: [{name: a, match: {}, rate: 1}, {name: a, match: {}, rate: 0.5}]}", ["sampling: rules: more than one is named a"]),
@@ -59,6 +60,21 @@ def test_secrets_are_in_no_error_and_no_dump() -> None:
     assert "CANARY" not in str(raised.value)
     config = parse({"judge": {"type": "litellm", "model": "m", "api_key": "sk-CANARY"}})
     assert "CANARY" not in f"{config!r} {masked(config)}"
+
+
+def test_the_effective_configuration_is_one_that_can_be_read_and_holds_no_secret() -> None:
+    assert parse(masked(Config()), environ={}) == Config()
+    raw = {
+        "judge": {"type": "litellm", "model": "openai/x", "params": {"extra_headers": {"x-key": "CANARY-000001"}}},
+        "sinks": {"webhook": {"url": "https://user:CANARY-000002@h/x", "secret": "CANARY-000003"}},
+        "sources": {"otlp": {"max_request_size": "3MiB"}},
+        "assembly": {"idle": "90s"},
+    }
+    shown = masked(parse(raw, environ={}))
+    assert "CANARY" not in str(shown)
+    assert shown["sinks"]["webhook"]["url"] == "https://user:***@h/x"
+    assert (shown["sources"]["otlp"]["max_request_size"], shown["assembly"]["idle"]) == ("3MiB", "90s")
+    assert parse(shown, environ={}).assembly == parse(raw, environ={}).assembly
 
 
 def test_references_are_read_from_environment_and_files(tmp_path: Path) -> None:
