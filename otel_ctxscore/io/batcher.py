@@ -78,8 +78,8 @@ class Batcher(Generic[T]):
         self._closed = False
 
     async def send(self, unit: T, size: int) -> None:
-        """Return when the unit, of about `size` bytes, is delivered. Raises SinkError when it will not be, and
-        DroppedError for as many units as the receiver left out."""
+        """Return when the unit, of about `size` bytes, is delivered. Raises DroppedError for one that is given up, and
+        for as many as the receiver left out, and SinkError when the batcher is closed."""
         async with self._room:
             if self._closed:
                 raise SinkError(f"{self._name} is closed")
@@ -179,4 +179,4 @@ class Batcher(Generic[T]):
         waiting.share = max(1, together // 2)
         waiting.refused_alone += together == 1
         if waiting.refused_alone >= TRIES and not waiting.done.done():
-            waiting.done.set_exception(SinkError(f"{self._name} takes other evaluations, but not this one"))
+            waiting.done.set_exception(DroppedError(f"{self._name} takes other evaluations, but not this one"))

@@ -15,7 +15,7 @@ from otel_ctxscore.config import outlets as cfg
 from otel_ctxscore.core.model import Evaluation
 from otel_ctxscore.io.kafka.client import connection, started
 from otel_ctxscore.io.spans import evaluation_spans
-from otel_ctxscore.ports import SinkError
+from otel_ctxscore.ports import DroppedError, SinkError
 
 log = logging.getLogger(__name__)
 
@@ -60,12 +60,12 @@ class KafkaSink:
             pause = min(pause * 2, PAUSES[1])
 
     async def _sent(self, key: bytes, value: bytes) -> bool:
-        """Whether the brokers have the record. Raises SinkError for one that they will never take."""
+        """Whether the brokers have the record. Raises DroppedError for one that they will never take."""
         try:
             producer = await self._started()
             await producer.send_and_wait(self._topic, value, key=key)
         except MessageSizeTooLargeError as error:
-            raise SinkError(f"topic {self._topic} takes no record of {len(value)} bytes: {error}") from None
+            raise DroppedError(f"topic {self._topic} takes no record of {len(value)} bytes: {error}") from None
         except (KafkaError, OSError) as error:
             log.warning("kafka sink: %s", error)
             if not getattr(error, "retriable", True):

@@ -10,7 +10,7 @@ import pytest
 
 from otel_ctxscore.config.outlets import KafkaSink as Section
 from otel_ctxscore.io.kafka.sink import KafkaSink
-from otel_ctxscore.ports import SinkError
+from otel_ctxscore.ports import DroppedError, SinkError
 from tests.io.evaluations import TRACE, evaluation
 from tests.io.kafka.trial import spans_of
 from tests.services.fixtures import need
@@ -62,7 +62,7 @@ async def test_what_the_topic_will_never_take_is_no_outage(broker: Kafka) -> Non
     topic = f"small-{broker.topic()}"
     broker.create_topic(topic, 1, {"max.message.bytes": "200"})
     to = sink(broker, topic)
-    with pytest.raises(SinkError, match="takes no record"):
+    with pytest.raises(DroppedError, match="takes no record"):
         await asyncio.wait_for(to.emit(evaluation()), 20)
     await to.close()
 
