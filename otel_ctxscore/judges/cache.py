@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict
 from dataclasses import replace
 from typing import Protocol
 
@@ -18,26 +17,6 @@ class VerdictCache(Protocol):
     async def get(self, key: str) -> Judgement | None: ...
 
     async def put(self, key: str, judgement: Judgement) -> None: ...
-
-
-class MemoryCache:
-    """The judgements used last, as many as `size`."""
-
-    def __init__(self, size: int = 4096) -> None:
-        self._size = size
-        self._kept: OrderedDict[str, Judgement] = OrderedDict()
-
-    async def get(self, key: str) -> Judgement | None:
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-        return found
-
-    async def put(self, key: str, judgement: Judgement) -> None:
-        self._kept[key] = judgement
-        self._kept.move_to_end(key)
-        if len(self._kept) > self._size:
-            self._kept.popitem(last=False)
 
 
 def cache_key(version: str, shown: Exhibit) -> str:

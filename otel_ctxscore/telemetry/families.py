@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Histogram, Info, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics import MetricWrapperBase, disable_created_metrics
@@ -90,7 +90,7 @@ def _family(metric: Metric, registry: CollectorRegistry) -> MetricWrapperBase:
         case "counter":
             return Counter(name, metric.help, **common)
         case "gauge":
-            return Gauge(name, metric.help, unit=metric.unit, **common)
+            raise ValueError(f"{name} is read at each scrape: watch it")
         case "histogram":
             return Histogram(name, metric.help, unit=metric.unit, buckets=metric.buckets, **common)
         case "info":

@@ -253,10 +253,6 @@ class Metrics:
         for term in TERMS[stage]:
             self._families.of(c.SEGMENT_ESTIMATOR, *labels, stage, term).inc(terms.get(term, 0))
 
-    def gauge(self, metric: c.Metric, value: float, *labels: str) -> None:
-        """Set a gauge of the catalogue; label values in the catalogue's order."""
-        self._families.of(metric, *self._admitted(metric, labels)).set(value)
-
     def watch(self, metric: c.Metric, read: Callable[[], float | None], *labels: str) -> None:
         """Let a gauge show what `read` returns at each scrape; None, or an error, leaves the series out."""
         self._families.watch(metric, read, *self._admitted(metric, labels))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from otel_ctxscore.core.stats import Detector, NullHypothesis, WeightedScore, average_ratio, observation, weight_cap
+from otel_ctxscore.core.stats import Detector, NullHypothesis, WeightedScore, observation, weight_cap
 
 SCORES = st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0])
 OBSERVATIONS = st.lists(st.tuples(SCORES, st.floats(0.5, 30.0)), max_size=12)
@@ -71,8 +71,6 @@ class TestFactors:
 
     def test_weights_beyond_the_cap_are_clipped(self) -> None:
         assert NULL.factors(0, [(0.0, 5.0)]) == NULL.factors(0, [(0.0, 50.0)])
-        assert NULL.clips(5.1)
-        assert not NULL.clips(5.0)
 
     @pytest.mark.parametrize("bad", [(-0.1, 1.0), (1.1, 1.0), (math.nan, 1.0), (0.5, 0.0), (0.5, math.nan)])
     def test_what_is_no_score_is_refused(self, bad: tuple[float, float]) -> None:
@@ -228,33 +226,3 @@ class TestLife:
     def test_foreign_state_is_refused(self) -> None:
         with pytest.raises(ValueError, match="not the state"):
             Detector.restored({"a": 1}, PLAIN)
-
-
-class TestReplicas:
-    @given(st.lists(OBSERVATIONS.filter(bool), min_size=1, max_size=4))
-    @settings(max_examples=60)
-    def test_product_over_replicas_is_one_process(self, replicas: list[list[tuple[float, float]]]) -> None:
-        start = Detector(NullHypothesis((0.78,), 5.0, 1e9)).after(3, [(0.0, 1.0)])
-        alone = start.after(4, [run for runs in replicas for run in runs])
-        combined = start.combined(4, [start.null.log_growth(4, runs) for runs in replicas])
-        assert combined.evidence == pytest.approx(alone.evidence)
-        assert combined.growth == pytest.approx(alone.growth)
-
-    def test_no_replica_no_tick(self) -> None:
-        detector = Detector(PLAIN)
-        assert detector.combined(1, []) is detector
-
-    def test_combined_alarm(self) -> None:
-        growth = PLAIN.log_growth(0, low())
-        detector = Detector(PLAIN)
-        for tick in range(6):
-            detector = detector.combined(tick, [growth, growth])
-        assert detector.raised is not None
-        assert detector.began == 0
-
-    def test_huge_growth_stays_finite(self) -> None:
-        assert Detector(PLAIN).combined(0, [(1e6,) * 6]).ratio == pytest.approx(12.0)
-
-    def test_average(self) -> None:
-        assert average_ratio([0.2, 1.6, 0.0]) == pytest.approx(0.6)
-        assert average_ratio([]) == 0.0

@@ -67,7 +67,9 @@ class Replica:
             self.metrics.service(name)
 
     def _gauges(self) -> None:
-        gauge = self.metrics.gauge
+        def gauge(metric: c.Metric, value: float, *labels: str) -> None:
+            self.metrics.watch(metric, lambda: value, *labels)
+
         for metric, value in (
             (c.ALARM_RATIO, 1.5),
             (c.ALARM_STATE, 1.0),

@@ -10,7 +10,6 @@ import pytest
 from otel_ctxscore.completion import Answer, CompletionError, Fault
 from otel_ctxscore.core.model import Context, JudgedBy, Judgement, RagRun, Retrieval
 from otel_ctxscore.core.outcomes import Reason
-from otel_ctxscore.judges.cache import MemoryCache
 from otel_ctxscore.judges.llm import LLMJudge, Options, answered
 from otel_ctxscore.judges.prices import Price
 from otel_ctxscore.ports import Judge, JudgeError
@@ -224,9 +223,22 @@ def test_the_criterion_is_in_the_prompt_and_in_the_provenance() -> None:
     assert judgement.judged_by.criterion == "It names a port."
 
 
+class Known:
+    """A cache of verdicts."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Judgement] = {}
+
+    async def get(self, key: str) -> Judgement | None:
+        return self.kept.get(key)
+
+    async def put(self, key: str, judgement: Judgement) -> None:
+        self.kept[key] = judgement
+
+
 def test_a_known_verdict_is_not_paid_for_again() -> None:
     model = ScriptedCompletion()
-    cache = MemoryCache()
+    cache = Known()
     judge = LLMJudge([model], cache=cache)
 
     async def again() -> list[Judgement]:
@@ -242,29 +254,16 @@ def test_a_known_verdict_is_not_paid_for_again() -> None:
 
 
 def test_another_version_does_not_find_the_verdict() -> None:
-    cache = MemoryCache()
+    cache = Known()
     run(LLMJudge([ScriptedCompletion()], cache=cache).judge(run_of("a")))
     model = ScriptedCompletion()
     run(LLMJudge([model], Options(criterion="other"), cache=cache).judge(run_of("a")))
     assert len(model.questions) == 1
 
 
-def test_the_cache_keeps_what_was_used_last() -> None:
-    cache = MemoryCache(2)
-
-    async def use() -> list[bool]:
-        for key in "ab":
-            await cache.put(key, Judgement([]))
-        await cache.get("a")
-        await cache.put("c", Judgement([]))
-        return [await cache.get(key) is not None for key in "abc"]
-
-    assert run(use()) == [True, False, True]
-
-
 def test_failures_are_not_cached() -> None:
     model = ScriptedCompletion(in_order(ONE_SHORT, ONE_SHORT, GOOD))
-    judge = LLMJudge([model], cache=MemoryCache())
+    judge = LLMJudge([model], cache=Known())
     failure(judge)
     assert useful(run(judge.judge(run_of(*TWO)))) == [True, False]
 

@@ -286,7 +286,7 @@ async def test_gauges_are_read_at_the_scrape_and_a_broken_one_is_left_out() -> N
     metrics.watch(c.KAFKA_LAG, lambda: None)
     metrics.watch(c.OPEN_BYTES, lambda: 1 // 0)
     metrics.watch(c.JUDGE_IN_FLIGHT, lambda: 2, "llm", "m1")
-    metrics.gauge(c.ALARM_RATIO, 0.5, "shop", "context_precision", "v1")
+    metrics.watch(c.ALARM_RATIO, lambda: 0.5, "shop", "context_precision", "v1")
     assert await value(metrics, "open_traces") == 3
     assert await value(metrics, "judge_in_flight", tier="llm", model="m1") == 2
     assert await value(metrics, "alarm_ratio", service="shop") == 0.5
@@ -385,7 +385,7 @@ def every_event() -> Metrics:
     metrics.estimator("shop", "context_precision", "v1", "judged", {"n": 1})
     for metric in c.CATALOGUE:
         if metric.kind == "gauge" and metric is not c.TARGET_RATIO:
-            metrics.gauge(metric, 1, *(label.values[0] if label.values else "x" for label in metric.labels))
+            metrics.watch(metric, lambda: 1, *(label.values[0] if label.values else "x" for label in metric.labels))
     return metrics
 
 

@@ -4,7 +4,7 @@ Pure values and functions of the standard library. The formulas and what they me
 names the part of it that it follows.
 """
 
-from otel_ctxscore.core.stats.alarm import Detector, NullHypothesis, average_ratio, observation, weight_cap
+from otel_ctxscore.core.stats.alarm import Detector, NullHypothesis, observation, weight_cap
 from otel_ctxscore.core.stats.anchors import AnchorWatch, Blame, blame, kept_score
 from otel_ctxscore.core.stats.budget import (
     Traffic,
@@ -54,7 +54,6 @@ __all__ = [
     "Traffic",
     "WeightedScore",
     "adaptive_probability",
-    "average_ratio",
     "blame",
     "cell",
     "change_point",

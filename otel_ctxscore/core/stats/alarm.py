@@ -80,10 +80,6 @@ class NullHypothesis:
         """The floor in a tick (hours since the Unix epoch)."""
         return self.floors[tick % len(self.floors)]
 
-    def clips(self, weight: float) -> bool:
-        """Whether the weight is clipped: the detector tests the mean of clipped weights, so show how many are."""
-        return weight > self.cap
-
     def factors(self, tick: int, observations: Iterable[tuple[float, float]]) -> list[list[float]]:
         """The six factors of each observation, (score in 0..1, weight greater than 0). Raises ValueError else."""
         floor, cap, bets = self.floor(tick), self.cap, self.bets
@@ -94,11 +90,6 @@ class NullHypothesis:
             edge = (weight / cap if weight < cap else 1.0) * (floor - score)
             rows.append([1.0 + bet * edge for bet in bets])
         return rows
-
-    def log_growth(self, tick: int, observations: Iterable[tuple[float, float]]) -> Factors:
-        """The six sums of log factors of one tick. They add up over replicas; the evidence itself does not."""
-        rows = self.factors(tick, observations)
-        return tuple(math.fsum(math.log(row[j]) for row in rows) for j in range(BETS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +123,6 @@ class Detector:
         Raises ValueError for a score outside 0..1 or a weight of 0 and less.
         """
         return self._grown(tick, self.null.factors(tick, observations))
-
-    def combined(self, tick: int, log_growths: Iterable[Sequence[float]]) -> Detector:
-        """The state after a whole tick from the `log_growth` of every replica that had a run in it.
-
-        For the one process that reads all replicas: call it once a tick. (Without such a process, `average_ratio`.)
-        """
-        columns = list(zip(*log_growths, strict=True))
-        return self._grown(tick, [[math.exp(min(math.fsum(logs), 700.0)) for logs in columns]] if columns else [])
 
     def acknowledged(self) -> Detector:
         """The state after a person has taken note: quiet, with no evidence. The alarm may rise again."""
@@ -202,13 +185,6 @@ class Detector:
             starts=tuple(start if p > 1.0 else tick for p, start in zip(self.growth, self.starts, strict=True)),
             tick=tick,
         )
-
-
-def average_ratio(ratios: Iterable[float]) -> float:
-    """E/H of replicas that each keep a detector of their own. Their mean keeps the promise (at a delay about their
-    number longer); their maximum would not. 0 where there is none."""
-    kept = tuple(ratios)
-    return math.fsum(kept) / len(kept) if kept else 0.0
 
 
 def _numbers(value: object) -> Factors:

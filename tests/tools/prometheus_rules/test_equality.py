@@ -161,10 +161,10 @@ class Fleet:
     def _pin(self, metrics: Metrics) -> None:
         series = "drifting", SCORER, VERSION
         for cell, share, group in zip(CELLS, self.baseline.shares, self.baseline.groups, strict=True):
-            metrics.gauge(c.BASELINE_SHARE, share, *series, cell, str(group))
-        metrics.gauge(c.BASELINE_N_EFF, self.baseline.n_eff, *series)
+            metrics.watch(c.BASELINE_SHARE, partial(float, share), *series, cell, str(group))
+        metrics.watch(c.BASELINE_N_EFF, lambda: self.baseline.n_eff, *series)
         for point in POINTS:
-            metrics.gauge(c.DRIFT_FLOOR, chi_square(point, self.baseline.group_count - 1), *series, str(point))
+            metrics.watch(c.DRIFT_FLOOR, partial(chi_square, point, self.baseline.group_count - 1), *series, str(point))
 
 
 def _evaluation(value: float | None) -> Evaluation:
