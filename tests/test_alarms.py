@@ -58,6 +58,10 @@ def test_an_alarm_rises_is_acknowledged_and_survives_a_restart(service: Serving)
     assert "most likely since" in service.get("/")
     listed = command(service)
     assert (listed.code, record["id"] in listed.out, "alarm" in listed.out) == (0, True, True)
+    said = command(service, "show", record["id"])
+    assert said.code == 0, said.err
+    for expected in ("context_precision of shop", "up since", "worst runs since then", "not known: segments: none are"):
+        assert expected in said.out, expected
 
     service.stop()
     service.start()
@@ -79,6 +83,7 @@ def test_the_command_says_what_is_wrong(service: Serving) -> None:
     unknown = command(service, "ack", "nothing")
     assert (unknown.code, unknown.out) == (1, "")
     assert "there is no alarm nothing" in unknown.err
+    assert "there is no alarm nothing" in command(service, "show", "nothing").err
     nobody = run("alarms", "--url", "http://127.0.0.1:1")
     assert nobody.code == 1
     assert "does not answer" in nobody.err

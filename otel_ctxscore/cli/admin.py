@@ -49,7 +49,7 @@ def asks_admin(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Admin:
-    """The admin address of a running service."""
+    """The admin address of a running service, `url`."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Admin:
     ) -> None:
         if key is not None and cert is None:
             raise click.UsageError("--key needs --cert")
-        self._url = url.rstrip("/")
+        self.url = url.rstrip("/")
         self._session = requests.Session()
         # Given with each request: a bundle that the environment names would count more than the session's.
         self._tls: dict[str, Any] = {
@@ -92,26 +92,26 @@ class Admin:
         try:
             yield from answer.iter_content(1 << 16, decode_unicode=True)
         except requests.RequestException as error:
-            raise click.ClickException(f"{self._url} broke off: {type(error).__name__}") from None
+            raise click.ClickException(f"{self.url} broke off: {type(error).__name__}") from None
 
     def _answer(self, method: str, path: str, **options: Any) -> Any:
         try:
-            return self._session.request(method, f"{self._url}/api/v1/{path}", timeout=SECONDS, **self._tls, **options)
+            return self._session.request(method, f"{self.url}/api/v1/{path}", timeout=SECONDS, **self._tls, **options)
         except requests.exceptions.SSLError as error:
             raise click.ClickException(
-                f"{self._url}: {_tls_fault(error)}; --ca, --cert and --key name the files"
+                f"{self.url}: {_tls_fault(error)}; --ca, --cert and --key name the files"
             ) from None
         except requests.ConnectionError:
-            asks = ", or does it ask for --cert?" if self._url.startswith("https:") and not self._tls["cert"] else "?"
-            raise click.ClickException(f"{self._url} does not answer: is it --url{asks}") from None
+            asks = ", or does it ask for --cert?" if self.url.startswith("https:") and not self._tls["cert"] else "?"
+            raise click.ClickException(f"{self.url} does not answer: is it --url{asks}") from None
         except (OSError, ValueError) as error:  # a RequestException is an OSError
-            raise click.ClickException(f"{self._url}: {error}") from None
+            raise click.ClickException(f"{self.url}: {error}") from None
 
     def _said(self, answer: Any) -> Any:
         try:
             said = answer.json()
         except ValueError:
-            raise click.ClickException(f"{self._url} is no admin address of otel-ctxscore") from None
+            raise click.ClickException(f"{self.url} is no admin address of otel-ctxscore") from None
         if not answer.ok:
             raise click.ClickException(f"{said.get('error', answer.reason)} ({said.get('hint', '')})")
         return said

@@ -11,13 +11,14 @@ from rich.console import Console
 from rich.table import Table
 
 from otel_ctxscore.cli.admin import Admin, asks_admin
+from otel_ctxscore.cli.alarm_text import lines
 
 
 @click.group("alarms", invoke_without_command=True)
 @asks_admin
 @click.pass_context
 def command(context: click.Context, admin: Admin) -> None:
-    """List the alarms of a running service, or acknowledge one: `alarms ack ID`.
+    """List the alarms of a running service, look into one, `alarms show ID`, or acknowledge it, `alarms ack ID`.
 
     For each series it says how much evidence there is that its mean fell below the reference: 1 is an alarm.
     """
@@ -29,6 +30,16 @@ def command(context: click.Context, admin: Admin) -> None:
         if found["alarms"]:
             console.print()
             console.print(_alarms(found["alarms"]))
+
+
+@command.command("show")
+@click.argument("known", metavar="ID")
+@click.pass_obj
+def show(admin: Admin, known: str) -> None:
+    """Say what is known about an alarm: since when, how much, where, what else changed, and the worst runs."""
+    console = Console(width=None if sys.stdout.isatty() else 160, markup=False, highlight=False)
+    for line in lines(admin.ask("GET", f"alarms/{known}"), admin.url):
+        console.print(line)
 
 
 @command.command("ack")

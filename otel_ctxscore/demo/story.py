@@ -225,9 +225,11 @@ def _tell(outcome: Outcome, instances: list[Instance], say: Say) -> None:
         say("\nThe worst run since:")
         for line in _evidence(worst):
             say(f"  {line}")
-    say(
-        f"\nNext: {instances[1].service.admin.url} shows scores and alarms; its /metrics has histograms whose exemplars"
-    )
+    url = instances[1].service.admin.url
+    found = instances[1].alarms
+    if found:
+        say(f"\n{url}/alarms/{found[0].id} says since when, where and what else changed.")
+    say(f"\nNext: {url} shows scores and alarms; its /metrics has histograms whose exemplars")
     say("carry the trace ids. On your own traces: otel-ctxscore explain FILE, then otel-ctxscore serve.")
 
 

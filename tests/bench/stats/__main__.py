@@ -7,12 +7,13 @@ import sys
 import time
 from pathlib import Path
 
-from tests.bench.stats import alarms, blames, drifts, estimates, labelled
+from tests.bench.stats import alarms, blames, changes, drifts, estimates, labelled
 from tests.bench.stats.goal import KEPT, MISSED, table
 
 PARTS = {
     "estimates": estimates.rows,
     "alarms": alarms.rows,
+    "changes": changes.rows,
     "drift": drifts.rows,
     "anchors": blames.rows,
     "labels": labelled.rows,
