@@ -31,7 +31,14 @@ from otel_ctxscore.ports import Judge
     "`export`; - is standard input.",
 )
 @CONFIG
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    help="A report for people, or one JSON object.",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+)
 @click.option("--write", type=click.Path(path_type=Path), help="Write the calibration here, for `calibration`.")
 def command(labels: str, path: Path | None, form: str, write: Path | None) -> None:
     """Compare the judge with labels by people, and fit its probabilities to them.

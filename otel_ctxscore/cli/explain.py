@@ -29,7 +29,14 @@ from otel_ctxscore.io.file import InputError, Report
     the mappings of a configuration. With --trace-id a running service says what became of a trace.""")  # fmt: skip
 @click.argument("files", nargs=-1, metavar="FILE...")
 @click.option("--trace-id", metavar="ID", help="Ask a running service what became of this trace, instead of files.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    help="A tree for people, or one JSON list with an object a trace.",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+)
 @CONFIG
 @asks_admin
 def command(files: tuple[str, ...], trace_id: str | None, form: str, path: Path | None, admin: Admin) -> None:

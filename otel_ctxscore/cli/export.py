@@ -12,7 +12,14 @@ from otel_ctxscore.cli.run_filters import run_filters
 
 @click.command("export")
 @run_filters
-@click.option("--format", "form", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    help="A line a run, in the form of labels; or a row a context.",
+    type=click.Choice(["jsonl", "csv"]),
+    default="jsonl",
+    show_default=True,
+)
 @click.option("--labels", is_flag=True, help="Only what people say: a line for each run and person.")
 @asks_admin
 def command(form: str, labels: bool, admin: Admin, **filters: Any) -> None:

@@ -15,7 +15,7 @@ _OPTIONS = (
     click.option("--value", help="The segment's value."),
     click.option("--scorer", help="By the scores of this scorer; by all that count, where not given."),
     click.option("--below", type=click.FloatRange(0, 1), help="With a score below this one, before any scale."),
-    click.option("--outcome", type=click.Choice([str(one) for one in TraceOutcome])),
+    click.option("--outcome", type=click.Choice([str(one) for one in TraceOutcome]), help="What became of it."),
     click.option("--reason", type=click.Choice([str(one) for one in Reason]), help="Why there is no score."),
     click.option("--since", help="1h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z."),
     click.option("--until", help="The same, exclusive."),

@@ -19,9 +19,18 @@ from otel_ctxscore.core.history import MAX_LIMIT
 
 @click.command("runs")
 @run_filters
-@click.option("--sort", type=click.Choice(["worst", "newest"]), default="worst", show_default=True)
-@click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=20, show_default=True)
-@click.option("--format", "form", type=click.Choice(["table", "jsonl"]), default="table", show_default=True)
+@click.option(
+    "--sort", type=click.Choice(["worst", "newest"]), default="worst", show_default=True, help="Which come first."
+)
+@click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=20, show_default=True, help="Runs, at most.")
+@click.option(
+    "--format",
+    "form",
+    help="A table, or the JSON of each run on a line.",
+    type=click.Choice(["table", "jsonl"]),
+    default="table",
+    show_default=True,
+)
 @asks_admin
 def command(form: str, admin: Admin, **filters: Any) -> None:
     """List recent runs of a running service, the worst first.

@@ -40,7 +40,14 @@ LONGEST_OUTAGE = 60.0
     Without -c the local judge judges every run. With it, its judge, sampling and budget apply. Ends, on standard error,
     with mean, number and unscored runs of each scorer.""")  # fmt: skip
 @FILES
-@click.option("--format", "form", type=click.Choice(["table", "jsonl"]), default="table", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    help="A table, or a line a run with all that was judged.",
+    type=click.Choice(["table", "jsonl"]),
+    default="table",
+    show_default=True,
+)
 @CONFIG
 def command(files: tuple[str, ...], form: str, path: Path | None) -> None:
     config = configuration.load(path)

@@ -81,12 +81,12 @@ def _written(raw: object, place: tuple[int | str, ...]) -> object:
     return raw
 
 
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+def models(annotation: Any) -> Iterator[type[BaseModel]]:
     """The sections that an annotation can hold, through unions, lists and Annotated."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for inner in get_args(annotation):
-        yield from _models(inner)
+        yield from models(inner)
 
 
 def _known(place: tuple[int | str, ...]) -> tuple[str, list[type[BaseModel]]]:
@@ -98,7 +98,7 @@ def _known(place: tuple[int | str, ...]) -> tuple[str, list[type[BaseModel]]]:
         fields = [s.model_fields[step] for s in sections if isinstance(step, str) and step in s.model_fields]
         if fields:
             path = joined(path, step)
-            sections = [model for field in fields for model in _models(field.annotation)]
+            sections = [model for field in fields for model in models(field.annotation)]
             continue
         named = [s for s in sections if step in (s.__name__, _tag(s))]
         if named:

@@ -102,7 +102,7 @@ class Match(Section):
     min_duration: Duration | None = None
     """The judged span took at least this long."""
     feedback: Literal["negative"] | None = None
-    """The user's feedback, where a span carries it."""
+    """`negative`: the user's feedback, where a span carries it."""
 
 
 class SamplingRule(Section):

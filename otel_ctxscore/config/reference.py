@@ -46,27 +46,32 @@ def _section(section: BaseModel, indent: str, off: str) -> Iterator[str]:
 
 def _alternatives(name: str, value: Any, field: FieldInfo, indent: str) -> Iterator[str]:
     """The sections that could stand here in place of the default, as comments."""
-    listed = get_origin(field.annotation) is list
+    shape = get_origin(field.annotation)
     for model in _sections(field.annotation):
         if isinstance(value, model):
             continue
-        yield f"{indent}# {name}:{'  # a list of' if listed else ''}"
-        bullet = "  - " if listed else "  "
+        yield f"{indent}# {name}:{'  # a list of' if shape is list else ''}"
+        bullet = "  - " if shape is list else "  "
+        if shape is dict:
+            yield f"{indent}#   NAME:"
+            bullet = "    "
         for place, line in enumerate(_fields(model)):
             yield f"{indent}# {bullet if place == 0 else ' ' * len(bullet)}{line}".rstrip()
 
 
 def _fields(model: type[BaseModel]) -> Iterator[str]:
     for name, field in model.model_fields.items():
-        if field.is_required():
+        inner = [section for section in _sections(field.annotation) if "type" not in section.model_fields]
+        value = None if field.is_required() else field.get_default(call_default_factory=True)
+        if isinstance(value, BaseModel) or (field.is_required() and inner):
+            yield f"{name}:  # {_note(field)}{' Required.' if field.is_required() else ''}"
+            yield from (f"  {line}" for line in _fields(type(value) if isinstance(value, BaseModel) else inner[0]))
+        elif field.is_required():
             yield f"{name}: ...  # {_note(field)} Required."
-            continue
-        value = field.get_default(call_default_factory=True)
-        if isinstance(value, BaseModel):
-            yield f"{name}:  # {_note(field)}"
-            yield from (f"  {line}" for line in _fields(type(value)))
         else:
             yield f"{name}: {_value(value, field)}  # {_note(field)}"
+            if inner:
+                yield from _alternatives(name, value, field, "")
 
 
 def _sections(annotation: Any) -> Iterator[type[BaseModel]]:
