@@ -348,7 +348,14 @@ def sources(config: Config, metrics: Metrics) -> list[Source]:
         from otel_ctxscore.io.kafka.source import KafkaSource
 
         metrics.split_traces(0)
-        kafka = KafkaSource(config.sources.kafka, counts=metrics.intake("kafka"), split=metrics.split_traces)
+        for cause in catalogue.CAUSE.values:
+            metrics.kafka_reconnected(cause, 0)
+        kafka = KafkaSource(
+            config.sources.kafka,
+            counts=metrics.intake("kafka"),
+            split=metrics.split_traces,
+            reconnected=metrics.kafka_reconnected,
+        )
         metrics.watch(catalogue.KAFKA_LAG, kafka.lag)
         metrics.watch(catalogue.KAFKA_PARTITIONS, kafka.assigned_partitions)
         metrics.watch(catalogue.OLDEST_UNCOMMITTED, kafka.oldest_uncommitted_seconds)

@@ -71,6 +71,7 @@ REQUEST_RESULT = Label(
     "what became of the request or record",
     ("ok", "partial", "full", "too_large", "malformed", "unsupported", "unauthenticated"),
 )
+CAUSE = Label("cause", "why it connects anew", ("fault", "token"))
 CLOSED = Label("closed", "why the assembler closed the trace", tuple(Closed))
 SINK = Label("sink", "where evaluations go")
 SINK_RESULT = Label("result", "what became of the evaluation there", ("ok", "failed", "dropped"))
@@ -200,6 +201,12 @@ OLDEST_UNCOMMITTED = Metric(
 )
 SPLIT_TRACES = Metric(
     "split_traces_total", "counter", "Traces whose spans came on several partitions: replicas see a part of them"
+)
+KAFKA_RECONNECTS = Metric(
+    "kafka_reconnects_total",
+    "counter",
+    "Times the Kafka consumer was given up and connected anew, or renewed its OAuth token",
+    (CAUSE,),
 )
 SINCE_POLL = Metric("seconds_since_poll", "gauge", "Time since the consumer last read")
 EVALUATIONS = Metric(

@@ -228,6 +228,10 @@ class Metrics:
         """Spans of `n` more traces came on several partitions."""
         self._families.of(c.SPLIT_TRACES).inc(n)
 
+    def kafka_reconnected(self, cause: str, n: int = 1) -> None:
+        """The Kafka consumer connected anew after a `fault`, or with a fresh `token`."""
+        self._families.of(c.KAFKA_RECONNECTS, cause).inc(n)
+
     def sink(self, name: str, result: str) -> None:
         """An evaluation is `ok`, `failed` or `dropped` at a sink."""
         self._families.of(c.EVALUATIONS, name, result).inc()

@@ -19,6 +19,8 @@ from otel_ctxscore.config.intake import KafkaSecurity
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.plugins import imported
 
+log = logging.getLogger(__name__)
+
 REFRESH_SHARE = 0.8
 """A token is asked for anew after this share of its lifetime."""
 
@@ -26,10 +28,17 @@ REFRESH_SHARE = 0.8
 class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
     """OAuth tokens from a function of the user's own, kept until most of their lifetime is over.
 
-    `fetch` is async and returns (token, lifetime in seconds), or the token alone, which is then never kept.
+    `fetch` is async and returns (token, lifetime in seconds), or the token alone, which is then never kept. `renewed`
+    is called when another token takes the place of one.
     """
 
-    def __init__(self, fetch: Callable[[], Awaitable[object]], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        fetch: Callable[[], Awaitable[object]],
+        clock: Callable[[], float] = time.monotonic,
+        renewed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._renewed = renewed
         self._fetch = fetch
         self._clock = clock
         self._token = ""
@@ -40,11 +49,19 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
         if now >= self._until:
             given = await self._fetch()
             token, lifetime = given if isinstance(given, tuple) else (given, 0)
+            if self._token:
+                log.info("kafka: the OAuth token is renewed")
+                self._renewed()
             self._token, self._until = str(token), now + float(lifetime) * REFRESH_SHARE
         return self._token
 
 
-def connection(brokers: list[str], security: KafkaSecurity, key: str = "sources.kafka.security") -> dict[str, Any]:
+def connection(
+    brokers: list[str],
+    security: KafkaSecurity,
+    key: str = "sources.kafka.security",
+    renewed: Callable[[], None] = lambda: None,
+) -> dict[str, Any]:
     """The keyword arguments of an aiokafka client for these brokers. Raises ConfigError, whose lines begin with `key`.
 
     From then on aiokafka writes no debug lines of its connections: they would hold passwords and tokens.
@@ -54,7 +71,7 @@ def connection(brokers: list[str], security: KafkaSecurity, key: str = "sources.
     if security.protocol in ("SSL", "SASL_SSL"):
         chosen["ssl_context"] = _tls(security, key)
     if security.protocol.startswith("SASL"):
-        chosen |= _sasl(security, key)
+        chosen |= _sasl(security, key, renewed)
     return chosen
 
 
@@ -92,7 +109,7 @@ def _tls(security: KafkaSecurity, key: str) -> ssl.SSLContext:
     return context
 
 
-def _sasl(security: KafkaSecurity, key: str) -> dict[str, Any]:
+def _sasl(security: KafkaSecurity, key: str, renewed: Callable[[], None]) -> dict[str, Any]:
     if security.mechanism is None:
         raise ConfigError(f"{key}.mechanism: is needed with protocol {security.protocol}")
     if security.mechanism == "OAUTHBEARER":
@@ -100,7 +117,7 @@ def _sasl(security: KafkaSecurity, key: str) -> dict[str, Any]:
             raise ConfigError(f"{key}.token: is needed with mechanism OAUTHBEARER")
         return {
             "sasl_mechanism": "OAUTHBEARER",
-            "sasl_oauth_token_provider": TokenProvider(_function(security.token, f"{key}.token")),
+            "sasl_oauth_token_provider": TokenProvider(_function(security.token, f"{key}.token"), renewed=renewed),
         }
     if security.username is None or security.password is None:
         raise ConfigError(f"{key}: username and password are needed with mechanism {security.mechanism}")

@@ -52,9 +52,10 @@ class KafkaSource:
 
     The highest offset of which something went down the line is written into the metadata of the commit, before
     anything that came of it is counted or sent: whoever reads it again, after a crash or a rebalance, knows that what
-    comes of it may be a repeat. What was only held when a process died is read again as new. `split` counts
-    traces whose spans come on several partitions. `join` makes a member of the group that is none of aiokafka's;
-    `clock` is a steady clock in seconds.
+    comes of it may be a repeat. What was only held when a process died is read again as new.
+
+    `split` counts traces whose spans come on several partitions, `reconnected` is told why the consumer connects anew.
+    `join` makes a member of the group that is none of aiokafka's; `clock` is a steady clock in seconds.
     """
 
     name = "kafka"
@@ -65,12 +66,14 @@ class KafkaSource:
         *,
         counts: IntakeCounts,
         split: Callable[[int], None] = lambda n: None,
+        reconnected: Callable[[str], None] = lambda cause: None,
         join: Join | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings
         self._clock = clock
-        self._connection = connection(settings.brokers, settings.security)
+        self._reconnected = reconnected
+        self._connection = connection(settings.brokers, settings.security, renewed=lambda: reconnected("token"))
         self._join = join or self._join_group
         self._dead_letters = dead_letters(settings.dead_letter, self._connection)
         self._intake = Intake(reader_of(settings), counts, split, self._dead_letters, self.name, clock)
@@ -133,6 +136,7 @@ class KafkaSource:
             except FAULTS as error:
                 self._trouble = said(_fault(error))
                 log.exception("kafka: the consumer failed; connecting anew in %g s", pause)
+            self._reconnected("fault")
             healthy = self._assigned.is_set()
             await self._leave()
             await _either(self._stopping.wait(), pause)

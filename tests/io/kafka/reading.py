@@ -65,6 +65,7 @@ class Counts:
     spans: Counter[str] = field(default_factory=Counter)
     requests: Counter[str] = field(default_factory=Counter)
     split: Counter[str] = field(default_factory=Counter)
+    reconnects: Counter[str] = field(default_factory=Counter)
 
     def counted(self, result: str, n: int) -> None:
         self.spans[result] += n
@@ -97,7 +98,12 @@ def settings(brokers: str, *topics: str, **further: object) -> Settings:
 async def reading(chosen: Settings, line: Hearer | None = None) -> AsyncIterator[Reading]:
     """A started source; stopped and closed at the end."""
     counts, line = Counts(), line or Hearer()
-    source = KafkaSource(chosen, counts=counts, split=lambda n: counts.split.update(split=n))
+    source = KafkaSource(
+        chosen,
+        counts=counts,
+        split=lambda n: counts.split.update(split=n),
+        reconnected=lambda cause: counts.reconnects.update([cause]),
+    )
     await source.start(line)
     try:
         yield Reading(source, line, counts)

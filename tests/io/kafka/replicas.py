@@ -53,7 +53,13 @@ class Replica:
         self._judge = ScriptedJudge(lambda run: Judgement([Verdict(useful=True)] * len(run.judged)))
         clock = asyncio.get_running_loop().time
         chosen = Settings.model_validate({"brokers": ["127.0.0.1:9092"], **settings})
-        self.source = KafkaSource(chosen, counts=self.metrics.intake("kafka"), join=join, clock=clock)
+        self.source = KafkaSource(
+            chosen,
+            counts=self.metrics.intake("kafka"),
+            reconnected=self.metrics.kafka_reconnected,
+            join=join,
+            clock=clock,
+        )
         self.line = Pipeline(
             sampler=Sampler(),
             assembler=TraceAssembler(limits, fuller),

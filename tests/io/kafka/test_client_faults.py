@@ -12,6 +12,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from otel_ctxscore.io.kafka import group
 from otel_ctxscore.io.kafka.group import AiokafkaMember
+from otel_ctxscore.telemetry import catalogue
 from tests.io.kafka.reading import settings
 from tests.io.kafka.replicas import Replica, World
 from tests.io.kafka.simulated import TOPIC, Cluster
@@ -51,6 +52,9 @@ def test_it_reads_on_after_a_fault_of_the_client(call: str, fault: type[BaseExce
         assert cluster.done_with
         assert set(emitted(world)) == {1, 2}
         assert replica.source.unhealthy() is None
+        faults = replica.metrics.total(catalogue.KAFKA_RECONNECTS, "cause")
+        # Only of a look at the ends that failed once nothing is thought.
+        assert faults.get("fault", 0) == (0 if call == "ends" and fault is KafkaConnectionError else 1)
         await replica.stop()
 
     run(scenario())

@@ -85,6 +85,9 @@ async def test_sessions_that_end_with_their_token(start_kafka: StartKafka, caplo
             await now.until(lambda it: len({span.trace_id for span in it.line.spans}) == 14)
             assert now.source.unhealthy() is None
     assert len(tokens) >= 3
+    assert now.counts.reconnects["token"] == len(tokens) - 1
+    renewals = [line for line in caplog.records if line.getMessage() == "kafka: the OAuth token is renewed"]
+    assert len(renewals) == len(tokens) - 1
     assert (await asyncio.to_thread(kafka.committed, chosen.group_id)) == {(topic, 0): 14}
     loud = [line.getMessage() for line in caplog.records if line.levelno >= logging.WARNING]
     assert len(loud) < 30
