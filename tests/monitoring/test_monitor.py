@@ -165,3 +165,26 @@ async def test_other_sampling_rules_begin_the_evidence_anew() -> None:
     rig.feed(*[0.5] * 5)
     rig.monitor.apply(parse({**PINNED, "sampling": {"rate": 0.5}}))
     assert await rig.gauge("alarm_ratio") == 0
+
+
+async def test_an_inquiry_is_told_what_the_sums_do_not_hold() -> None:
+    """The reference, the names of segments, the anchors that speak of the series, and the alarm before."""
+    store, judge = MemoryStore(), Judge()
+    version = await version_of(judge)
+    await pinned(store, judge, 3)
+    await pinned(store, judge, 2, service="docs")
+    rig = Rig(store, judge)
+    await rig.monitor.restore()
+    rig.feed(*[0.0] * 40, scorer="context_precision", version=version)
+    (first,) = rig.monitor.alarms.records()
+    known = rig.monitor.circumstances(first)
+    assert (known.anchors, known.segments, known.earlier) == (3, ("version",), None)
+    assert known.reference is not None
+    assert known.reference.means == (0.8,)
+    rig.monitor.acknowledge(first.id, "ana")
+    ended = rig.now
+    rig.feed(*[0.0] * 40, scorer="context_precision", version=version)
+    second = rig.monitor.alarms.records()[0]
+    assert second.id != first.id
+    assert rig.monitor.circumstances(second).earlier == ended
+    assert rig.monitor.circumstances(first).earlier is None
