@@ -1,7 +1,8 @@
 """What a page of docs/ needs to stand on a site of its own.
 
-The pages are written for reading in the repository. On the site a link that leaves docs/ leads to the repository, and
-the order of the pages is that of the lists in docs/index.md, so that it is written once.
+The pages are written for reading in the repository. On the site a link that leaves docs/ leads to the repository, one
+that is called like its file is called like what it leads to, and the order of the pages is that of the lists in
+docs/index.md, so that it is written once.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ REPOSITORY = "https://github.com/otel-ctxscore/otel-ctxscore"
 
 _CODE = re.compile(r"^( *)(```+).*?^\1\2$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()([^)\s#]*)(#[^)\s]*)?(?=\))")
+_FILE_NAME = re.compile(r"\[[\w-]+\.md\](?=\()")
 _NAMED_HEADING = re.compile(r'^(#+) <a id="([^"]+)"></a>', re.MULTILINE)
 
 
@@ -27,7 +29,8 @@ def on_site(name: str, text: str) -> str:
     """The page `name` (without .md) with its links as they are on the site. Raises LostLinkError."""
     page = DOCS / f"{name}.md"
     linked = _outside_code(text, lambda part: _LINK.sub(lambda link: _target(page, *link.groups("")), part))
-    named = _NAMED_HEADING.sub(r"(\2)=\n\1 ", linked)
+    titled = _outside_code(linked, lambda part: _FILE_NAME.sub("[]", part))
+    named = _NAMED_HEADING.sub(r"(\2)=\n\1 ", titled)
     return named + navigation(text) if name == "index" else named
 
 
