@@ -14,6 +14,9 @@ from otel_ctxscore.core.conventions.values import is_redacted, text_of
 from otel_ctxscore.core.conventions.vocabulary import Dialect, Occurrence, Reading, Role, Sight
 from otel_ctxscore.core.spans import Attributes, LogRecord, Span, Trace, Value
 
+NOTHING = Reading()
+"""What is read in a span that no dialect knows: in most of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -113,12 +116,15 @@ def _with_body(record: LogRecord) -> dict[str, Value]:
 
 
 def _read(sight: Sight, overlays: Sequence[Dialect]) -> Reading:
+    dialects = (*overlays, *spoken_by(sight))
+    session, failed = session_of(sight), sight.span.status_code == 2
+    if not dialects:
+        return Reading(session=session, failed=failed) if session or failed else NOTHING
     reading = Reading()
-    for dialect in (*overlays, *spoken_by(sight)):
+    for dialect in dialects:
         reading = reading.filled(dialect.read(sight))
     redacted = reading.redacted or (reading.role is not Role.OTHER and _hides(reading, sight))
-    failed = reading.failed or sight.span.status_code == 2
-    return replace(reading, session=reading.session or session_of(sight), redacted=redacted, failed=failed)
+    return replace(reading, session=reading.session or session, redacted=redacted, failed=reading.failed or failed)
 
 
 def _hides(reading: Reading, sight: Sight) -> bool:

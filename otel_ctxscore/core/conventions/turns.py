@@ -33,12 +33,19 @@ def turns_in(seen: Seen, added: tuple[str, ...] = ()) -> tuple[Turn, ...]:
     """
     splitter = _Splitter(seen, added)
     roots = seen.tree.roots
+    if not any(map(_says, seen.readings.values())):
+        return (Turn(roots[0], seen.tree.below(roots[0])) if len(roots) == 1 else Turn(None, seen.tree.order),)
     return splitter.split(roots[0]) if len(roots) == 1 else splitter.join(roots, Turn(None, seen.tree.order))
 
 
 def holds(reading: Reading) -> bool:
     """Whether a span says what a turn asked or answered."""
     return reading.role in HOLDERS and (reading.question is not None or reading.answer is not None)
+
+
+def _says(reading: Reading) -> bool:
+    """Whether a span can part turns. Most traces of a system have none that can: they are spared the walk."""
+    return reading.role is Role.LLM or reading.question is not None or reading.declared is not None
 
 
 @dataclass(frozen=True, slots=True)

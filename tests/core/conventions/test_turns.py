@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from otel_ctxscore.core.conventions import Considered, Extraction, Options, extract
+from otel_ctxscore.core.conventions.reading import seen_in
 from otel_ctxscore.core.conventions.runs import service_of
+from otel_ctxscore.core.conventions.turns import turns_in
 from otel_ctxscore.core.model import Kind
 from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 from otel_ctxscore.core.spans import UNKNOWN_SERVICE, Event, Resource, Span, Trace
@@ -497,3 +499,27 @@ def test_retrievals_that_returned_nothing(case: str) -> None:
     built = Built()
     built.span("span", b"", attributes, scope=scope)
     assert built.extraction().reason is Reason.NO_CONTEXTS
+
+
+SHAPES = {
+    "none": "",
+    "one": "-",
+    "a chain": "-01",
+    "side by side": "-000",
+    "roots": "---",
+    "roots and what is below": "-0-22",
+    "parents that did not come": "-99",
+}
+
+
+@pytest.mark.parametrize("parents", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("spoken", [{}, typed("CHAIN")], ids=["unknown", "known and empty"])
+def test_spans_that_say_nothing_are_one_turn(parents: str, spoken: dict[str, Any]) -> None:
+    built = Built()
+    for parent in parents:
+        known = b"" if parent == "-" else (int(parent) + 1).to_bytes(8, "big")
+        built.span("GET /", known, {"http.route": "/", **spoken})
+    seen = seen_in(Trace(TRACE_ID, tuple(built.spans)))
+    [turn] = turns_in(seen)
+    assert sorted(span.span_id for span in turn.spans) == [span.span_id for span in built.spans]
+    assert turn.anchor is (seen.tree.roots[0] if len(seen.tree.roots) == 1 else None)
