@@ -22,6 +22,9 @@ MEASURED = {
 }
 """What is compared before and after, besides scores."""
 
+PARTS = 20
+"""Values of a segment that are shown: those that pull the mean down most. The API has all."""
+
 
 def routes(status: Status) -> list[web.RouteDef]:
     """`/alarms`, `/alarms/{id}`, and the form there: `POST /alarms/{id}/ack`."""
@@ -43,6 +46,7 @@ def routes(status: Status) -> list[web.RouteDef]:
             chart=_drawn(found) if found else None,
             worst=[(run, value_of(run, found.record.scorer)) for run in worst] if found else (),
             measured=MEASURED,
+            most=PARTS,
             why={one.what: one.why for one in found.unknown} if found else {},
             csrf=request.app[access.CSRF],
             by=access.user(request),

@@ -8,6 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
+from otel_ctxscore.core.history import MAX_LIMIT
 from otel_ctxscore.monitoring.past import kept_window
 from otel_ctxscore.monitoring.segments import SegmentView, segments
 from otel_ctxscore.web.estimates import difference_of, estimate_of, window_of
@@ -17,7 +18,7 @@ from otel_ctxscore.web.rendering import page, query
 from otel_ctxscore.web.status import Status
 
 PARAMETERS = ("service", "scorer", "segment", "since", "limit", "page")
-ROWS, MOST_ROWS = 100, 1000
+ROWS = 100
 
 
 def routes(status: Status) -> list[web.RouteDef]:
@@ -64,7 +65,7 @@ def routes(status: Status) -> list[web.RouteDef]:
 async def segments_of(status: Status, given: Mapping[str, str]) -> tuple[list[SegmentView], bool, dict[str, Any]]:
     """The rows that a request asks for, whether there are more, and the window. Raises BadQuestion."""
     asked = {"since": DAY, **known(given, PARAMETERS)}
-    limit = whole(asked, "limit", ROWS, MOST_ROWS)
+    limit = whole(asked, "limit", ROWS, MAX_LIMIT)
     skipped = limit * (whole(asked, "page", 1, 10_000) - 1)
     now = time.time()
     past, since = status.history.hours, moment(asked, "since", now) or 0.0

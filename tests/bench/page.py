@@ -126,7 +126,7 @@ VIEWS = (
     f"/why?trace_id={'0' * 32}",
     "/api/v1/runs?limit=200",
     "/api/v1/overview?since=30d",
-    "/api/v1/segments?since=30d&limit=1000",
+    "/api/v1/segments?since=30d&limit=200",
     f"/api/v1/alarms/{ALARM}",
 )
 

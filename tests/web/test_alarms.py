@@ -201,6 +201,18 @@ async def test_the_page_says_all_of_it(it: Past) -> None:
     assert "0" in text(await it.page(f"/{to_run.removeprefix('../')}"))
 
 
+async def test_of_many_values_those_are_shown_that_pull_most(it: Past) -> None:
+    for n in range(30):
+        for ago, value in ((9, 1.0), (2, 0.0 if n == 17 else 0.9)):
+            for _ in range(3):
+                it.add(value, ago, index=f"index {n}")
+    it.alarm(began=it.now - 3 * HOUR, rose=it.now - HOUR)
+    said = text(await it.page(f"/{ALARM}"))
+    assert "index 17" in said
+    assert "And 10 further values" in said
+    assert len((await it.json(ALARM))["segments"]["index"]) == 30
+
+
 async def test_text_that_is_gone_is_said(it: Past) -> None:
     it.fall()
     [worst, *_] = (await it.json(ALARM))["worst"]
