@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -31,6 +32,7 @@ from otel_ctxscore.telemetry import Metrics
 from tests.bench.codec import SPANS, batch
 from tests.io.kafka.slow_judge import factory
 from tests.otlp import rag, request
+from tests.services.catalogue import lacking
 from tests.services.kafka import Kafka, Record
 
 RECORDS = 1200
@@ -132,6 +134,8 @@ async def commit_lag(kafka: Kafka, topic: str) -> list[float]:
 
 
 def main() -> None:
+    if missing := lacking("kafka"):
+        sys.exit(missing)
     with tempfile.TemporaryDirectory() as folder, Kafka(Path(folder) / "kafka") as kafka:
         topic, slow = kafka.topic(), kafka.topic()
         body = [Record(batch("mix", seed)) for seed in range(40)]

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from tests.bench.sink import Arrivals
 from tests.bench.splitter import split
 from tests.bench.traces import SPANS, Traces
 from tests.exposition import sums
+from tests.services.catalogue import lacking
 from tests.services.kafka import Kafka, Record
 from tests.services.process import wait_until
 from tests.serving import Serving
@@ -71,10 +72,12 @@ class Done:
 
 @dataclass(frozen=True)
 class Group:
-    """What all replicas did. `broker` is what the broker sent, and what it sends in a second with nothing to do."""
+    """What all replicas did, and in what time they were fed. `broker` is what the broker sent, and what it sends in a
+    second with nothing to do."""
 
     name: str
     replicas: Sequence[Done]
+    seconds: float
     broker: tuple[int, float] | None = None
 
     def row(self, alone: float) -> str:
@@ -83,6 +86,7 @@ class Group:
         cells = [
             self.name,
             str(len(self.replicas)),
+            f"{self.seconds:.0f}",
             _each(f"{done.cpu:.2f}" for done in self.replicas),
             f"{cpu:.2f} ({cpu / alone:.2f}x)",
             _each(f"{done.idle:.1%}" for done in self.replicas),
@@ -97,8 +101,8 @@ class Group:
 
 
 HEADER = """\
-| from | replicas | CPU s of each | together | idle, of a core | spans of each | traces kept | runs | resident MiB | series | broker sent; a second idle |
-|---|--:|---|--:|---|---|---|---|---|---|---|"""
+| from | replicas | fed in s | CPU s of each | together | idle, of a core | spans of each | traces kept | runs | resident MiB | series | broker sent; a second idle |
+|---|--:|--:|---|--:|---|---|---|---|---|---|---|"""
 
 
 def _each(values: Iterable[str]) -> str:
@@ -150,14 +154,16 @@ def measure(
             wait_until(lambda: _dealt(services), 60, "partitions dealt out evenly")
         until_idle(pids)
         before, sent = [cpu_seconds(pid) for pid in pids], _written(kafka)
+        began = time.monotonic()
         feed(services)
+        seconds = time.monotonic() - began
         until_idle(pids)
         spent, sent = [cpu_seconds(pid) - was for pid, was in zip(pids, before, strict=True)], _written(kafka) - sent
         idle, quiet = [cpu_seconds(pid) for pid in pids], _written(kafka)
         time.sleep(IDLE_SECONDS)
         idle = [(cpu_seconds(pid) - was) / IDLE_SECONDS for pid, was in zip(pids, idle, strict=True)]
         broker = None if kafka is None else (sent, (_written(kafka) - quiet) / IDLE_SECONDS)
-        return Group(name, [_done(*one) for one in zip(services, pids, spent, idle, strict=True)], broker)
+        return Group(name, [_done(*one) for one in zip(services, pids, spent, idle, strict=True)], seconds, broker)
 
 
 def _done(service: Serving, pid: int, cpu: float, idle: float) -> Done:
@@ -188,7 +194,7 @@ def from_kafka(kafka: Kafka, parts: Sequence[tuple[bytes, bytes]], replicas: int
     group = measure("Kafka", [{"sources": {"otlp": None, "kafka": source}}] * replicas, feed, kafka)
     assert group.broker is not None
     logged = sum(len(record.value or b"") + len(record.key or b"") for record in records)
-    return Group(group.name, group.replicas, (group.broker[0] - logged, group.broker[1]))
+    return replace(group, broker=(group.broker[0] - logged, group.broker[1]))
 
 
 def from_otlp(parts: Sequence[tuple[bytes, bytes]], replicas: int) -> Group:
@@ -213,6 +219,8 @@ def check(group: Group, sent: Sequence[Sent]) -> None:
 
 def main() -> int:
     """A table of six groups. Exit 1 where the groups did not do the same work."""
+    if missing := lacking("kafka"):
+        sys.exit(missing)
     sent = work(TRACES)
     parts = in_time(sent)
     done: set[tuple[int, int]] = set()

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from tests.io.kafka.trial import Found, Trial
+from tests.services.catalogue import lacking
 from tests.services.kafka import Kafka
 
 RESULT = Path(__file__).parent / "RESULTS-kafka-soak.md"
@@ -23,6 +24,8 @@ RESULT = Path(__file__).parent / "RESULTS-kafka-soak.md"
 def main() -> int:
     """Run the trial, print and, with --write, keep its result."""
     asked = _arguments()
+    if missing := lacking("kafka"):
+        sys.exit(missing)
     with tempfile.TemporaryDirectory() as folder, Kafka(Path(folder) / "kafka") as kafka:
         trial = Trial(kafka, Path(folder), asked.runs, asked.kills * 8.0, asked.replicas, seed=asked.seed)
         began = time.monotonic()
