@@ -60,7 +60,7 @@ fmt: $(STAMP)-dev ## Format and mend what a linter can
 generate: $(STAMP)-dev ## Write the generated files: schema, reference, documentation pages
 	$(PY) -m tools.generate
 
-bench: bench-codec bench-judge bench-faults bench-start ## Every benchmark, with short runs of the statistics
+bench: bench-codec bench-line bench-memory bench-judge bench-kafka bench-scale bench-faults bench-start ## Every benchmark, with short runs of the statistics
 	$(PY) -m tests.bench.stats --quick
 
 bench-codec: $(STAMP)-dev ## Spans a second, from bytes to kept spans
