@@ -7,6 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
+from otel_ctxscore.cli.tables import add_row
+
 Answer = dict[str, Any]
 MEASURES = {
     "contexts": "contexts a run",
@@ -54,11 +56,11 @@ def _since(found: Answer) -> Iterator[str]:
 
 def _compared(found: Answer) -> Table:
     table = Table("", "before", "after", "difference", box=None)
-    table.add_row(f"mean {found['scorer']}", *_sides(found))
+    add_row(table, f"mean {found['scorer']}", *_sides(found))
     for name, said in MEASURES.items():
         one = found["retrieved"][name]
         if one["before"]["mean"] is not None or one["after"]["mean"] is not None:
-            table.add_row(said, *_sides(one))
+            add_row(table, said, *_sides(one))
     return table
 
 
@@ -92,7 +94,8 @@ def _who(found: Answer) -> str:
 def _parts(name: str, parts: list[Answer]) -> Table:
     table = Table(name, "share before, after", "mean before", "mean after", "part of the change", box=None)
     for part in parts[:SHOWN_PARTS]:
-        table.add_row(
+        add_row(
+            table,
             "(not stated)" if part["value"] is None else part["value"],
             f"{part['share_before']:.0%}, {part['share_after']:.0%}",
             _estimate(part["before"]),

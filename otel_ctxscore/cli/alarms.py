@@ -12,6 +12,7 @@ from rich.table import Table
 
 from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.alarm_text import lines
+from otel_ctxscore.cli.tables import add_row, plain
 
 
 @click.group("alarms", invoke_without_command=True)
@@ -39,7 +40,7 @@ def show(admin: Admin, known: str) -> None:
     """Say what is known about an alarm: since when, how much, where, what else changed, and the worst runs."""
     console = Console(width=None if sys.stdout.isatty() else 160, markup=False, highlight=False)
     for line in lines(admin.ask("GET", f"alarms/{known}"), admin.url):
-        console.print(line)
+        console.print(plain(line) if isinstance(line, str) else line)
 
 
 @command.command("ack")
@@ -57,8 +58,8 @@ def _series(rows: list[dict[str, Any]]) -> Table:
     table = Table("service", "scorer", "version", "state", "evidence", "reference", "learned from", box=None)
     for row in sorted(rows, key=lambda row: (row["service"], row["scorer"], row["version"])):
         learned = f"{row['traces']} traces of {row['days']} days"
-        table.add_row(
-            *(row[name] for name in ("service", "scorer", "version", "state")),
+        add_row(
+            table, *(row[name] for name in ("service", "scorer", "version", "state")),
             _number(row["ratio"]), _number(row["reference"]), learned,
         )  # fmt: skip
     return table
@@ -69,8 +70,8 @@ def _alarms(rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         moved = row["blame"]["culprit"] if row["blame"] else "-"
         ended = f"{row['ended']} ({row['ended_by']})" if row["ended"] else "-"
-        table.add_row(
-            *(row[name] for name in ("id", "service", "scorer", "rose", "began")),
+        add_row(
+            table, *(row[name] for name in ("id", "service", "scorer", "rose", "began")),
             _number(row["reference"]), _number(row["mean"]), moved, ended,
         )  # fmt: skip
     return table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from otel_ctxscore.cli.tables import plain
 from otel_ctxscore.core.conventions import Considered, Extraction, SpanRead
 from otel_ctxscore.core.conventions.tree import Tree, tree_of
 from otel_ctxscore.core.model import Context, Provenance, RagRun, Retrieval
@@ -102,7 +103,7 @@ def _quoted(text: str | None) -> str:
 
 
 def short(text: str) -> str:
-    flat = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
+    flat = plain(text)
     return flat if len(flat) <= MAX_TEXT else flat[: MAX_TEXT - 1] + "…"
 
 

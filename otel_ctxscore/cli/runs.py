@@ -9,11 +9,11 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.explain_text import short
 from otel_ctxscore.cli.run_filters import run_filters
+from otel_ctxscore.cli.tables import add_row
 from otel_ctxscore.core.history import MAX_LIMIT
 
 
@@ -54,7 +54,7 @@ def _table(runs: list[dict[str, Any]]) -> Table:
             run["trace_id"] or "-", run["service"], _scores(run["scores"]), f"{run['outcome']}{reason}",
             short(run["query"] or "-"), run["at"],
         )  # fmt: skip
-        table.add_row(*(Text(short(cell)) for cell in cells))
+        add_row(table, *map(short, cells))
     return table
 
 

@@ -19,6 +19,7 @@ from rich.table import Table
 from otel_ctxscore import batch, parts
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.files import CONFIG, FILES, READ, tell
+from otel_ctxscore.cli.tables import add_row, plain
 from otel_ctxscore.config.judges import CascadeJudge, LlmJudge, SampledJudge
 from otel_ctxscore.core.lines import Line
 from otel_ctxscore.core.model import Evaluation, RagRun, Score
@@ -95,11 +96,11 @@ def _table(rows: list[tuple[Line, Evaluation | None]], scorers: list[AnyScorer])
     for heading in ("trace", "query", *names, "outcome"):
         table.add_column(heading, justify="right" if heading in names else "left", overflow="fold")
     for line, evaluation in rows:
-        query = " ".join(str(line.get("query") or "").split())
+        query = plain(str(line.get("query") or ""))
         values = [_cell(evaluation, name) for name in names]
         outcome = " ".join(str(line[key]) for key in ("outcome", "reason") if line[key])
         shown = query if len(query) <= SHORT else f"{query[: SHORT - 1]}…"
-        table.add_row(str(line["trace_id"] or "-"), shown, *values, outcome)
+        add_row(table, str(line["trace_id"] or "-"), shown, *values, outcome)
     return table
 
 

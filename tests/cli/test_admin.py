@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from otel_ctxscore.config.outlets import Admin
-from otel_ctxscore.monitoring import AlarmRecord
+from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Series
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web.app import AdminServer
 from tests.cli.run import Ended, run
@@ -75,6 +75,18 @@ async def test_an_alarm_is_acknowledged_over_tls(
     reach: Arguments = ["--url", server.url, "--ca", certificates.ca, "--cert", both, "--token-file", token]
     ended = await asyncio.to_thread(run, *map(str, ["alarms", *reach, "ack", "a1", "--by", "ann"]))
     assert (ended.code, ended.out) == (0, "a1: acknowledged by ann at 1970-01-01T00:01:00+00:00\n")
+
+
+async def test_names_from_outside_are_shown_and_not_obeyed() -> None:
+    name = "[/x] \x1b[31mred"
+    record = AlarmRecord("a1", name, name, "v1", rose=3600.0, began=0.0, reference=0.8, mean=0.5)
+    series = [(Series(name, name, "v1"), AlarmStatus("alarm", 1.5, 0.8, record=record))]
+    service = FakeService(kept={"a1": record}, series=series)
+    found = AdminServer(Admin(listen="127.0.0.1:0"), service, Metrics(), NoReview())
+    await found.start()
+    ended = await asked(found, "alarms")
+    await found.stop()
+    assert (ended.code, ended.out.count("[/x]"), "\x1b" in ended.out) == (0, 4, False), ended.err
 
 
 async def test_what_is_missing_is_one_line_that_names_it(

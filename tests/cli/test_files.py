@@ -164,3 +164,16 @@ def test_without_a_scorer_there_is_nothing_to_do(tmp_path: Path) -> None:
     for command in (("score", str(file)), ("serve",)):
         ended = run(*command, "-c", str(config))
         assert (ended.code, ended.err) == (2, "scorers: none is on, all are switched off\n")
+
+
+HOSTILE = ["what is [/x]?", "[bold red]up[/]", "a \x1b]0;title\x07 b", "[link=http://evil]here[/link]", "line\r\nline"]
+
+
+@pytest.mark.parametrize("query", HOSTILE)
+@pytest.mark.parametrize("arguments", [["score"], ["explain"], ["score", "--format", "jsonl"]])
+def test_text_from_outside_is_shown_and_not_obeyed(tmp_path: Path, query: str, arguments: list[str]) -> None:
+    (tmp_path / "f").write_bytes(request(rag(1, (query,), query, query), service=query))
+    ended = run(*arguments, str(tmp_path / "f"))
+    assert ended.code == 0, ended.err
+    assert not {"\x1b", "\x07", "\r"} & {*ended.out, *ended.err}
+    assert query.split()[-1].replace("\x07", "")[-4:] in ended.out
