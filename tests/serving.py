@@ -64,7 +64,7 @@ class Serving:
                 stdout=log,
                 env=self._env(),
             )
-        wait_until(self._ready_or_dead, 30, "otel-ctxscore to be ready")
+        wait_until(self._ready_or_dead, 90, "otel-ctxscore to be ready")
         assert self.process.poll() is None, self.log
 
     def _env(self) -> dict[str, str] | None:
