@@ -17,7 +17,7 @@ from otel_ctxscore.core.codec import Malformed, take_traces, wire
 from otel_ctxscore.core.conventions import contexts, flattened, messages, nested, questions, runs
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.io import file_stream, inflate, results
-from otel_ctxscore.io.state import database
+from otel_ctxscore.io.state import database, hours
 from otel_ctxscore.judges import prompt
 from otel_ctxscore.pipeline import MAX_WALKING
 from otel_ctxscore.telemetry import labels
@@ -97,6 +97,10 @@ LIMITS: dict[str, tuple[list[str], str]] = {
     "rows of a page or an answer": (
         [count(history.MAX_LIMIT)],
         "tests.web.test_history.test_a_question_that_cannot_be_read_is_said",
+    ),
+    "services, and values of a segment, in the sums by the hour": (
+        [count(hours.MAX_VALUES)],
+        "tests.io.test_hours.test_many_values_are_one",
     ),
     "name of who acknowledges": (
         [count(alarm_api.MAX_NAME)],
