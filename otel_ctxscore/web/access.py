@@ -20,6 +20,7 @@ from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.security import bearer_token, token_in
 from otel_ctxscore.web.errors import Answerer, error
+from otel_ctxscore.web.questions import BadQuestion
 from otel_ctxscore.web.rendering import page
 
 log = logging.getLogger(__name__)
@@ -191,5 +192,8 @@ async def _meant(request: web.Request, token: str) -> bool:
         return True  # the login has compared it
     given = request.headers.get(CSRF_HEADER, "")
     if not given and request.content_type == "application/x-www-form-urlencoded":
-        given = str((await request.post()).get("csrf", ""))
+        try:
+            given = str((await request.post()).get("csrf", ""))
+        except (ValueError, LookupError):  # bytes that are no text, in a character set that nobody knows
+            raise BadQuestion("the form cannot be read", "send it in UTF-8") from None
     return hmac.compare_digest(given.encode(), token.encode())

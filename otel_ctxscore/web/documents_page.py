@@ -19,13 +19,14 @@ def routes(status: Status) -> list[web.RouteDef]:
     async def documents(request: web.Request) -> web.Response:
         given = {name: request.query.get(name, "") for name in DOCUMENT_PARAMETERS}
         rows: list[DocumentUse] = []
+        following: str | None = None
         trouble: BadQuestion | None = None
         try:
             rows = await documents_of(status, request, limit=ROWS)
+            if len(rows) == int(given["limit"] or ROWS):
+                following = query({**given, "page": int(given["page"] or 1) + 1})
         except BadQuestion as refusal:
             trouble = refusal
-        full = len(rows) == int(given["limit"] or ROWS)
-        following = query({**given, "page": int(given["page"] or 1) + 1}) if not trouble and full else None
         return page(
             "documents.html",
             "documents",

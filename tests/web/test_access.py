@@ -140,3 +140,12 @@ async def test_bytes_that_are_no_text_are_no_login(tmp_path: Path, scheme: str) 
     (tmp_path / "token").write_text("t0ken")
     auth = AdminAuth(token_file=tmp_path / "token")
     assert not access._known(auth, f"{scheme} \udcff\udcfe")
+
+
+@pytest.mark.parametrize(("body", "charset"), [(b"\xff", "utf-8"), (b"csrf=%ff\xfe", "utf-16"), (b"csrf=a", "no-such")])
+async def test_a_form_that_cannot_be_read_is_refused(body: bytes, charset: str) -> None:
+    async with client() as http:
+        kind = {"Content-Type": f"application/x-www-form-urlencoded; charset={charset}"}
+        answer = await http.post("/api/v1/reload", data=body, headers=kind)
+        assert answer.status in (400, 403)
+        assert "error" in await answer.json()

@@ -263,7 +263,9 @@ async def test_filters_and_pages_are_links(rig: Rig) -> None:
     assert "No run is kept that is like this" in await rig.page("/runs?service=nobody")
 
 
-@pytest.mark.parametrize("path", ["/runs?below=x", "/runs?cursor=x", "/documents?by=x", "/documents?page=0"])
+@pytest.mark.parametrize(
+    "path", ["/runs?below=x", "/runs?cursor=x", "/documents?by=x", "/documents?page=0", "/documents?limit=x"]
+)
 async def test_a_filter_that_cannot_be_read_is_said_on_the_page(rig: Rig, path: str) -> None:
     assert 'role="alert"' in await rig.page(path, 400)
 
