@@ -5,7 +5,8 @@ Runs of 5 contexts of ~800 characters with a response, both scorers, one call a 
 * CPU of a run of our own: the whole judge with litellm's call replaced by one that returns at once;
 * calls a second of bare `litellm.acompletion` at concurrency 128, with the same messages, and of our judge, taken in
   turn against the same scripted server in a process of its own, for a model that answers at once and after 1 s;
-* with `--memory`: resident memory over 20,000 runs of 4 kB documents, and when idle afterwards.
+* with `--memory`, and nothing else then: resident memory over 20,000 runs of 4 kB documents, when idle afterwards, and
+  on a second event loop. Exit 1 where it has grown by more than 50 MiB since the first 1,000.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ AT_ONCE = 128
 ROUNDS = 5
 PROMISED_CPU_MS = 0.6
 PROMISED_SHARE = 0.85
+PROMISED_GROWTH = 50
+"""MiB."""
+THOUSANDS, IDLE_SECONDS = 20, 60.0
 WORDS = [
     "the",
     "of",
@@ -163,24 +167,40 @@ async def against_litellm(url: str, count: int) -> None:
     print(f"  ratio    {share:7.1%}  (promised >= {PROMISED_SHARE:.0%})")
 
 
-async def memory(url: str) -> None:
+async def memory(url: str, thousands: int) -> float:
+    """MiB after the first thousand runs; prints how it goes on."""
     judge = LiteLLMJudge(MODEL, api_base=url, api_key="none", max_concurrency=AT_ONCE)
-    for thousand in range(20):
+    first = 0.0
+    for thousand in range(thousands):
         await rate(judge.judge, runs(1000, 4000, seed=thousand))
+        first = first or resident_mib()
         print(f"  after {thousand + 1:2} 000 runs: {resident_mib():.0f} MiB", flush=True)
+    return first
+
+
+def memory_stays(url: str) -> bool:
+    """Over many runs, when idle, and on a second event loop of the same process."""
+    first = asyncio.run(memory(url, THOUSANDS))
+    grown = resident_mib() - first
+    time.sleep(IDLE_SECONDS)
+    print(f"  idle for {IDLE_SECONDS:g} s: {resident_mib():.0f} MiB")
+    print("  on a second event loop:")
+    asyncio.run(memory(url, 1))
+    print(f"  grown by {grown:+.0f} MiB since the first 1 000 runs (promised <= {PROMISED_GROWTH} MiB)")
+    return grown <= PROMISED_GROWTH
 
 
 def main() -> None:
+    if "--memory" in sys.argv:
+        print("Memory, documents of 4 kB, a judge that answers after 20 ms:")
+        with server(0.02) as url:
+            sys.exit(not memory_stays(url))
     cpu = own_cpu_ms()
     print(f"CPU of our own beside the call: {cpu:.3f} ms a run (promised <= {PROMISED_CPU_MS})")
     for latency, count in ((0.0, 1000), (1.0, 1000)):
         print(f"A judge that answers after {latency:g} s, {AT_ONCE} at once, median of {ROUNDS} turns:")
         with server(latency) as url:
             asyncio.run(against_litellm(url, count))
-    if "--memory" in sys.argv:
-        print("Memory, documents of 4 kB, a judge that answers after 20 ms:")
-        with server(0.02) as url:
-            asyncio.run(memory(url))
 
 
 if __name__ == "__main__":

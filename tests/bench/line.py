@@ -47,16 +47,17 @@ class Load:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one thing."""
+    """Of one thing. `state` is bytes of the state file for each trace that was sent."""
 
     name: str
     seconds: float
     resident: float
+    state: float
     runs: bool
 
     def row(self) -> str:
         unit, scale = ("ms", 1e3) if self.runs else ("us", 1e6)
-        return f"| {self.name} | {self.seconds * scale:.2f} {unit} | {1 / self.seconds:,.0f} | {self.resident:.0f} |"
+        return f"| {self.name} | {self.seconds * scale:.2f} {unit} | {1 / self.seconds:,.0f} | {self.resident:.0f} | {self.state:.0f} |"
 
 
 @contextmanager
@@ -119,7 +120,9 @@ def measure(load: Load, folder: Path, arrivals: Arrivals) -> Cost:
             spent, took = cpu_seconds(pid) - cpu, time.monotonic() - began
             found.append((spent - took * _idle(pid)) / count)
         _check(load, sums(service.get("/metrics")))
-        return Cost(load.name, median(found[1:]), resident_mib(pid), load.runs)
+        resident = resident_mib(pid)
+    size = (folder / "state" / "state.sqlite3").stat().st_size
+    return Cost(load.name, median(found[1:]), resident, size / load.traces, load.runs)
 
 
 def _idle(pid: int, seconds: float = 3.0) -> float:
@@ -153,7 +156,7 @@ def loads(url: str) -> Iterator[Load]:
 
 def main() -> None:
     """One line a load."""
-    print("| from OTLP/HTTP bytes | CPU | a CPU-second | resident MiB afterwards |\n|---|--:|--:|--:|")
+    print("| from OTLP/HTTP bytes | CPU | a CPU-second | resident MiB | state, bytes a trace |\n|---|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as name, on_core(OTHERS), Arrivals() as arrivals, server(0.0) as url:
         for number, load in enumerate(loads(url)):
             print(measure(load, Path(name) / str(number), arrivals).row(), flush=True)

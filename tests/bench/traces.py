@@ -5,27 +5,30 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterable
+from pathlib import Path
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.bench.codec import NOISE, WORDS, put
+from tests.bench.codec import NOISE, put
 
 SPANS = 8
 """Spans of each trace."""
 CONTEXTS, CHARACTERS = 5, 800
-DOCUMENTS = 2000
+TEXTS = Path(__file__).parents[2] / "docs"
 ROOT = (1).to_bytes(8)
 RAG_SCOPE, WEB_SCOPE = "openinference.instrumentation.langchain", "opentelemetry.instrumentation.asgi"
 Attributes = dict[str, str | int]
 
 
 class Traces:
-    """Draws traces. Documents come again as in a real index; queries are all different."""
+    """Draws traces. Documents are pieces of this project's pages and come again as in a real index; queries and answers
+    are sentences out of them, each with a number of its own."""
 
     def __init__(self, seed: int = 1, services: int = 1) -> None:
         self._draw = random.Random(seed)
         self._services = [f"shop-{number}" for number in range(services)]
-        self._documents = [_text(self._draw, CHARACTERS) for _ in range(DOCUMENTS)]
+        text = " ".join(" ".join(page.read_text().split()) for page in sorted(TEXTS.glob("*.md")))
+        self._documents = [text[at : at + CHARACTERS] for at in range(0, len(text) - CHARACTERS, CHARACTERS)]
         self._asked = 0
 
     def trace_id(self) -> bytes:
@@ -35,10 +38,10 @@ class Traces:
     def rag(self, trace_id: bytes) -> tuple[bytes, bytes]:
         """A run: the retriever, the model and six other spans; then the root, which comes last."""
         self._asked += 1
-        query = f"Question {self._asked}: {_text(self._draw, 60)}?"
-        answer = _text(self._draw, 300)
+        query = f"Question {self._asked}: {self._draw.choice(self._documents)[100:160]}?"
+        answer = f"{self._asked}: {self._draw.choice(self._documents)[100:400]}"
         found: Attributes = {"openinference.span.kind": "RETRIEVER", "input.value": query}
-        for rank, number in enumerate(self._draw.sample(range(DOCUMENTS), CONTEXTS)):
+        for rank, number in enumerate(self._draw.sample(range(len(self._documents)), CONTEXTS)):
             found[f"retrieval.documents.{rank}.document.id"] = f"doc-{number}"
             found[f"retrieval.documents.{rank}.document.content"] = self._documents[number]
         model: Attributes = {"openinference.span.kind": "LLM", "input.value": query, "output.value": answer}
@@ -68,7 +71,3 @@ def _request(service: str, trace_id: bytes, name: str, spans: Iterable[Attribute
         for key, value in attributes.items():
             put(span.attributes, key, value)
     return message.SerializeToString()
-
-
-def _text(draw: random.Random, size: int) -> str:
-    return " ".join(draw.choices(WORDS, k=size // 6))
