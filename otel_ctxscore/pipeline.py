@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -44,6 +45,7 @@ MENDED_BY_LATE_SPANS = frozenset(
     }
 )
 """Reasons that a span still to come can mend."""
+NOTHING_READ = Extraction()
 
 
 async def _never(trace_id: bytes) -> str | None:
@@ -88,6 +90,7 @@ class Pipeline:
         self._walking_since: dict[bytes, float] = {}
         self._slots = min(MAX_WALKING, assembler.limits.max_traces)
         self._poke = asyncio.Event()
+        self._looks_at = -math.inf
         self._roomy = asyncio.Event()
         self._roomy.set()
 
@@ -104,7 +107,9 @@ class Pipeline:
         for result, count in (("kept", added.kept), ("late", added.late), ("duplicate", added.duplicate)):
             if count:
                 self._metrics.spans(delivery.source, result, count)
-        self.wake()
+        due = self.assembler.next_due()
+        if due is not None and due < self._looks_at:
+            self.wake()
         if self._blocked():
             self._roomy.clear()
 
@@ -143,8 +148,8 @@ class Pipeline:
         while True:
             for assembled in self.assembler.due(self._clock()):
                 await self._start(assembled)
-            self._poke.clear()
             await self._until_due()
+            self._looks_at = -math.inf
 
     def wake(self) -> None:
         """Look again at what is due: something came, or changed."""
@@ -166,10 +171,13 @@ class Pipeline:
         return len(given_up)
 
     async def _until_due(self) -> None:
+        self._poke.clear()
         due = self.assembler.next_due()
+        self._looks_at = math.inf if due is None else due
         if due is None or due > (now := self._clock()):
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._poke.wait(), None if due is None else due - now)
+                async with asyncio.timeout(None if due is None else due - now):
+                    await self._poke.wait()
 
     async def _start(self, assembled: Assembled) -> None:
         while len(self._walking) >= self._slots:
@@ -217,7 +225,7 @@ class Pipeline:
             outcome = Outcome.DONE  # reading it again would only fail again
         finally:
             if finished is not None:
-                self._finish(replace(finished, delivered=outcome is Outcome.DONE))
+                self._finish(finished if outcome is Outcome.DONE else replace(finished, delivered=False))
             if settles:
                 for receipt in self.assembler.release(assembled, again=outcome is Outcome.FAILED):
                     receipt.settle(outcome)
@@ -243,6 +251,8 @@ class Pipeline:
     async def _emit(self, evaluations: Sequence[Evaluation]) -> None:
         """Hand what a judge said to all sinks; return when each has it. Raises SinkError."""
         told = [evaluation for evaluation in evaluations if evaluation.judged_by is not None]
+        if not told:
+            return
         deliveries = (self._deliver(sink, evaluation) for evaluation in told for sink in self._sinks)
         for failure in await asyncio.gather(*deliveries, return_exceptions=True):
             if isinstance(failure, BaseException):
@@ -281,13 +291,7 @@ class Pipeline:
             if reason is not None:
                 metrics.refused(service, reason)
         metrics.trace_done(service, outcome)
-        finished = self._finished(assembled, outcome, reason, service, evaluations)
-        return replace(
-            finished,
-            convention=extraction.convention,
-            hint=extraction.hint,
-            considered=() if evaluations else extraction.considered,
-        )
+        return self._finished(assembled, outcome, reason, service, evaluations, extraction)
 
     def _repeated(self, assembled: Assembled, service: str) -> Finished:
         """Count a trace that was read again after it had been evaluated."""
@@ -302,6 +306,17 @@ class Pipeline:
         reason: Reason | None = None,
         service: str = UNKNOWN_SERVICE,
         evaluations: Sequence[Evaluation] = (),
+        extraction: Extraction = NOTHING_READ,
     ) -> Finished:
-        closed, spans = assembled.closed or Closed.DRAINED, len(assembled.spans)
-        return Finished(assembled.trace_id, outcome, reason, service, closed, spans, evaluations)
+        return Finished(
+            assembled.trace_id,
+            outcome,
+            reason,
+            service,
+            assembled.closed or Closed.DRAINED,
+            len(assembled.spans),
+            evaluations,
+            extraction.convention,
+            extraction.hint,
+            () if evaluations else extraction.considered,
+        )

@@ -13,6 +13,7 @@ import click
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.leaving import leave
 from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.io import process
 from otel_ctxscore.service import Service
 from otel_ctxscore.telemetry import configure_logging
 
@@ -31,6 +32,7 @@ def command(path: Path | None) -> None:
     config = configuration.load(path)
     hidden = [*configuration.secrets(config), *configuration.environment_secrets(os.environ)]
     configure_logging(config.log.level, config.log.format, secrets=hidden)
+    process.tune()
     asyncio.run(_serve(config, path))
     leave(0)
 

@@ -113,6 +113,7 @@ class TraceAssembler:
         """Take a delivery. Each trace that it bears on holds its receipt once, also where it brings nothing new: the
         source may have read again what a trace still waits with."""
         kept = late = duplicate = 0
+        touched: dict[bytes, Assembled] = {}
         for span in delivery.spans:
             trace = self._trace(span.trace_id, now)
             if trace is None:
@@ -124,12 +125,14 @@ class TraceAssembler:
             known = trace.spans.get(span.span_id)
             kept, duplicate = (kept + 1, duplicate) if known is None else (kept, duplicate + 1)
             if self._take_span(trace, span, known):
-                self._touch(trace, delivery, now)
+                touched[span.trace_id] = trace
         for log in delivery.logs:
             trace = self._trace(log.trace_id, now)
             self._hold(trace or self._leaving.get(log.trace_id), delivery)
             if trace is not None and self._take_log(trace, log):
-                self._touch(trace, delivery, now)
+                touched[log.trace_id] = trace
+        for trace in touched.values():
+            self._touch(trace, delivery, now)
         while self._beyond_caps():
             self._evict_one()
         return Added(kept, late, duplicate)

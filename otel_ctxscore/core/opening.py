@@ -12,8 +12,8 @@ def open_trace(assembled: Assembled) -> Trace:
     """The trace with its spans and log records as objects, in the order of arrival."""
     return Trace(
         assembled.trace_id,
-        tuple(open_span(span) for span in assembled.spans.values()),
-        tuple(open_log(record) for record in assembled.logs.values()),
+        tuple(map(open_span, assembled.spans.values())),
+        tuple(map(open_log, assembled.logs.values())),
         assembled.closed or Closed.DRAINED,
         tuple(assembled.receipts),
         assembled.redelivered,

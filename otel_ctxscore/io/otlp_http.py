@@ -21,6 +21,8 @@ _SIGNALS: dict[str, Signal] = {"/v1/traces": "traces", "/v1/logs": "logs"}
 _HINT = "OTLP/HTTP takes POST /v1/traces and POST /v1/logs"
 _GRACE = 5.0
 """Seconds that requests in work have when the receiver stops."""
+_READ_AHEAD = 1 << 20
+"""Bytes of a body that are read before the reader has to catch up: most requests whole, without a pause."""
 
 
 class OtlpHttp(OtlpReceiver):
@@ -36,7 +38,12 @@ class OtlpHttp(OtlpReceiver):
         app = web.Application(client_max_size=self._limit)
         app.router.add_route("*", "/{path:.*}", self._answer)
         runner = web.AppRunner(
-            app, auto_decompress=False, access_log=None, handle_signals=False, shutdown_timeout=_GRACE
+            app,
+            auto_decompress=False,
+            access_log=None,
+            handle_signals=False,
+            shutdown_timeout=_GRACE,
+            read_bufsize=_READ_AHEAD,
         )
         await runner.setup()
         host, port = split_address(self._listen)

@@ -31,16 +31,21 @@ class Families:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry(auto_describe=False)
         self._families: dict[str, MetricWrapperBase] = {}
+        self._children: dict[tuple[str, ...], MetricWrapperBase] = {}
         self._readings = _Readings()
         self._registry.register(self._readings)
         ProcessCollector(registry=self._registry)
 
     def of(self, metric: Metric, *labels: str) -> Any:
         """The child of these label values, in the order of the catalogue; made with the value 0 where it is new."""
-        family = self._families.get(metric.name)
-        if family is None:
-            family = self._families[metric.name] = _family(metric, self._registry)
-        return family.labels(*labels) if metric.labels else family
+        key = metric.name, *labels
+        child = self._children.get(key)  # the client library takes several times as long to find it
+        if child is None:
+            family = self._families.get(metric.name)
+            if family is None:
+                family = self._families[metric.name] = _family(metric, self._registry)
+            child = self._children[key] = family.labels(*labels) if metric.labels else family
+        return child
 
     def total(self, metric: Metric, by: str, **where: str) -> dict[str, float]:
         """Sum of a counter for each value of one of its labels, over the series whose labels are as `where` says."""

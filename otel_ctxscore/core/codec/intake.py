@@ -105,7 +105,10 @@ class _Decisions(dict[bytes, bool]):
 
     def __missing__(self, head: bytes) -> bool:
         trace_id = self._trace_id(head)
-        kept = self[head] = not _is_valid(trace_id, TRACE_ID_SIZE) or self.of_trace(trace_id)
+        told = len(trace_id) == TRACE_ID_SIZE and trace_id != NO_TRACE_ID
+        kept = self[head] = not told or self._keeps(trace_id)
+        if told and kept:
+            self[trace_id] = True
         return kept
 
     def of_trace(self, trace_id: bytes) -> bool:

@@ -16,9 +16,11 @@ from otel_ctxscore.core.codec import json_schema as schema
 from otel_ctxscore.core.codec.evaluations import MARKS
 from otel_ctxscore.core.codec.json_repair import Decoder, in_snake_case, keys_of, repaired
 from otel_ctxscore.core.codec.wire import SPAN_ID_SIZE, TRACE_ID_SIZE, Group, Malformed, deeper, parent_of, readable
+from otel_ctxscore.core.frozen import maker
 from otel_ctxscore.core.spans import Event, Link, LogRecord, Origin, Resource, Scope, Span, Value
 
 HEAD = slice(44)
+_made_span = maker(Span)
 _ID_PREFIX = b'{"traceId":"'  # how an exporter starts a span; the id follows, in hex
 
 _request: Decoder[schema.Request] = Decoder(schema.Request)
@@ -135,7 +137,7 @@ def _span_of(
     resource, scope = origin.decoded
     status = status or schema.Status()
     span_id = schema.id_of(span.span_id, SPAN_ID_SIZE)
-    return Span(
+    return _made_span(
         schema.id_of(span.trace_id, TRACE_ID_SIZE),
         span_id,
         parent_of(schema.id_of(span.parent_span_id, SPAN_ID_SIZE), span_id),

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from typing import Any, cast
+from functools import lru_cache, partial
+from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from otel_ctxscore.core.codec.evaluations import MARKS
-from otel_ctxscore.core.codec.schema import MESSAGES
+from otel_ctxscore.core.codec.schema import LENIENT, MESSAGES, mended
 from otel_ctxscore.core.codec.wire import Group, Malformed, deeper, number_of, parent_of, readable
+from otel_ctxscore.core.frozen import maker
 from otel_ctxscore.core.spans import Event, Link, LogRecord, Origin, Resource, Scope, Span, Value
 
 HEAD = slice(18)
+_made_span = maker(Span)
+_USUAL = 8 << 10
+"""Bytes that resource and scope together may have to be remembered decoded."""
 _ID_PREFIX = b"\n\x10"  # field 1, 16 bytes: how every known encoder starts a span
 
 
 def _reader(name: str) -> Callable[[bytes], Any]:
-    parse = MESSAGES[name].FromString
+    parse, parse_leniently = MESSAGES[name].FromString, LENIENT[name].FromString
 
     def read(written: bytes) -> Any:
         try:
             return parse(written)
+        except DecodeError:
+            pass
+        try:
+            return parse(mended(parse_leniently(written)))
         except DecodeError:
             raise Malformed("not OTLP protobuf") from None
 
@@ -44,8 +52,8 @@ _body = _reader("Value")
 
 
 def _written(key: str, value: str) -> bytes:
-    message = MESSAGES["KeyValue"](key=key.encode())
-    message.value.string = value.encode()
+    message = MESSAGES["KeyValue"](key=key)
+    message.value.string = value
     return bytes(message.SerializeToString())
 
 
@@ -54,20 +62,27 @@ _MARKS = frozenset(_written(key, value) for key, values in MARKS.items() for val
 
 
 def trace_id(head: bytes) -> bytes:
-    return head.removeprefix(_ID_PREFIX) if head.startswith(_ID_PREFIX) else b""
+    return head[2:] if head.startswith(_ID_PREFIX) else b""
 
 
 def groups(body: bytes) -> Iterator[Group]:
     """A request does not tell its signal: spans and log records stand in fields of the same numbers."""
     for resource in _request(body).resources:
         for scope in resource.scopes:
-            origin = Origin(partial(_origin, resource.resource, scope.scope), json=False)
-            yield Group("spans", scope.records, origin)
+            described = resource.resource, scope.scope
+            decode = _known_origin if sum(map(len, described)) <= _USUAL else _origin
+            yield Group("spans", scope.records, Origin(partial(decode, *described), json=False))
+
+
+@lru_cache(maxsize=256)
+def _known_origin(resource: bytes, scope: bytes) -> tuple[Resource, Scope]:
+    """The same of what every request repeats."""
+    return _origin(resource, scope)
 
 
 def _origin(resource: bytes, scope: bytes) -> tuple[Resource, Scope]:
     emitter = _scope(scope)
-    named = Scope(_text(emitter.name), _text(emitter.version), _attributes(emitter.attributes))
+    named = Scope(emitter.name, emitter.version, _attributes(emitter.attributes))
     return Resource(_attributes(_resource(resource).attributes)), named
 
 
@@ -78,7 +93,7 @@ def span_outline(raw: bytes) -> tuple[bytes, bytes, bytes, bool]:
 
 def log_outline(raw: bytes) -> tuple[bytes, bytes, str, bool]:
     log = _log_outline(raw)
-    name = _text(log.event_name) or _event_name(raw, log)
+    name = log.event_name or _event_name(raw, log)
     return log.trace_id, log.span_id, name, b"gen_ai." in raw
 
 
@@ -122,11 +137,11 @@ def _span_of(
     lost_events: int,
 ) -> Span:
     resource, scope = origin.decoded
-    return Span(
+    return _made_span(
         span.trace_id,
         span.span_id,
         parent_of(span.parent_span_id, span.span_id),
-        _text(span.name),
+        span.name,
         span.kind,
         span.start,
         span.end,
@@ -134,12 +149,12 @@ def _span_of(
         events,
         links,
         status.code,
-        _text(status.message),
+        status.message,
         resource,
         scope,
         span.dropped_attributes_count + lost_attributes,
         span.dropped_events_count + lost_events,
-        _text(span.trace_state),
+        span.trace_state,
         span.flags,
     )
 
@@ -165,7 +180,7 @@ def _log_of(log: Any, body: Value, attributes: dict[str, Value], origin: Origin,
     return LogRecord(
         log.trace_id,
         log.span_id,
-        _text(log.event_name) or (named if isinstance(named, str) else ""),
+        log.event_name or (named if isinstance(named, str) else ""),
         body,
         attributes,
         log.time or log.observed,
@@ -183,34 +198,28 @@ def _salvaged(parts: Iterable[bytes]) -> tuple[dict[str, Value], int]:
 
 
 def _event_of(event: Any) -> Event:
-    return Event(_text(event.name), _attributes(event.attributes), event.time)
+    return Event(event.name, _attributes(event.attributes), event.time)
 
 
 def _link_of(link: Any) -> Link:
     return Link(link.trace_id, link.span_id, _attributes(link.attributes))
 
 
-def _text(written: bytes) -> str:
-    return written.decode("utf-8", "replace") if written else ""
-
-
 def _attributes(pairs: Iterable[Any], depth: int = 0) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for pair in pairs:
         value = pair.value
-        text = value.string  # most values by far are text: no function is called for them
-        found[pair.key.decode("utf-8", "replace")] = text.decode("utf-8", "replace") if text else _value(value, depth)
+        found[pair.key] = value.string or _value(value, depth)  # most are text: no function is called for them
     return found
 
 
 def _value(value: Any, depth: int) -> Value:
     which = value.WhichOneof("which")
-    if which == "integer" or which == "boolean" or which == "binary":
-        return cast("int | bytes", getattr(value, which))
-    if which == "string":
-        return _text(value.string)
     if which == "double":
         return number_of(value.double)
     if which == "array":
         return [_value(one, deeper(depth)) for one in value.array.values]
-    return _attributes(value.map.values, deeper(depth)) if which == "map" else None
+    if which == "map":
+        return _attributes(value.map.values, deeper(depth))
+    scalar: Value = getattr(value, which) if which else None
+    return scalar
