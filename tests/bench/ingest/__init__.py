@@ -1,0 +1,1 @@
+"""What it costs to take spans in, beside other collectors: `python -m tests.bench.ingest`."""
