@@ -163,10 +163,10 @@ def _version(version: OtherVersion) -> dict[str, Any]:
 
 async def _by(request: web.Request) -> str | None:
     """Who acknowledges: as the body says, else the user who is logged in, else nobody in particular."""
-    body = await request.text() if request.content_type == "application/json" else ""
     try:
+        body = await request.text() if request.content_type == "application/json" else ""
         said = json.loads(body).get("by") if body else user(request)
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, LookupError, RecursionError):  # of a character set that nobody knows, too
         return None
     said = "" if said is None else said
     return said if isinstance(said, str) and len(said) <= MAX_NAME else None

@@ -105,5 +105,5 @@ async def _body(request: web.Request) -> Any:
     try:
         text = await request.text()
         return json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
+    except (ValueError, LookupError, RecursionError):  # of a character set that nobody knows, too
         raise BadQuestion("the body is no JSON", "send a JSON object in UTF-8") from None

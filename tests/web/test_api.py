@@ -99,12 +99,13 @@ async def test_who_is_logged_in_acknowledges(tmp_path: Path) -> None:
     assert fake.kept["a1"].acknowledged_by == "ana"
 
 
-@pytest.mark.parametrize("body", ["{", "[]", '{"by": 1}', '{"by": "' + "x" * 201 + '"}'])
-async def test_a_body_that_is_no_name_is_refused(body: str) -> None:
+@pytest.mark.parametrize("charset", ["utf-8", "no-such"])
+@pytest.mark.parametrize("body", ["{", "[]", '{"by": 1}', '{"by": "' + "x" * 201 + '"}', b"\xff", "[" * 100_000])
+async def test_a_body_that_is_no_name_is_refused(body: str | bytes, charset: str) -> None:
     fake = service()
     async with client(fake) as http:
         token = (await http.get("/api/v1/alarms")).headers[CSRF_HEADER]
-        headers = {CSRF_HEADER: token, "Content-Type": "application/json"}
+        headers = {CSRF_HEADER: token, "Content-Type": f"application/json; charset={charset}"}
         assert (await http.post(ACK, data=body, headers=headers)).status == 400
     assert fake.kept["a1"].acknowledged is None
 
