@@ -11,7 +11,8 @@ WITHHELD = "[withheld]"
 
 def without_text(evaluation: Evaluation) -> Evaluation:
     """The same with placeholders for all text of query, history, response, contexts, missing pieces and notes, and no
-    attributes of the run's span. What was distinct stays distinct, so that verdicts still belong to their contexts."""
+    attributes of the run's span. Contexts that were distinct stay distinct, so that verdicts still belong to them, and
+    a query or response that is blank stays blank, so that the run lacks what it lacked."""
     judgement = evaluation.judgement
     return replace(
         evaluation,
@@ -40,7 +41,7 @@ def _retrieval(run: RagRun, retrieval: Retrieval) -> Retrieval:
 
 
 def _context(context: Context, place: str) -> Context:
-    return replace(context, text=f"[withheld{place}]" if context.text else "")
+    return replace(context, text=f"[withheld{place}]")
 
 
 def _judgement(judgement: Judgement) -> Judgement:
@@ -53,4 +54,4 @@ def _judgement(judgement: Judgement) -> Judgement:
 
 
 def _text(text: str | None) -> str | None:
-    return WITHHELD if text else text
+    return WITHHELD if text and text.strip() else text

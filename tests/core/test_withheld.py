@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otel_ctxscore.core.lines import to_jsonl
@@ -48,6 +48,7 @@ def judged(run: RagRun) -> Evaluation:
     return Evaluation(run, judgement, (), TraceOutcome.SCORED, detail=f"{WORD} told")
 
 
+@settings(max_examples=500)
 @given(RUNS)
 def test_no_text_is_left_and_verdicts_belong_to_the_same_contexts(run: RagRun) -> None:
     whole = judged(run)
