@@ -38,6 +38,7 @@ RESULT = Path(__file__).parent / "RESULTS-soak.md"
 TICK = 0.1
 RUNS, PLAIN = 2, 4
 """Traces with a run, and without, in each tick."""
+SERVICES = 4
 ROOT_AFTER = 10
 """Ticks."""
 QUIET = 2.0
@@ -114,7 +115,7 @@ class Soak:
                 watcher.join()
 
     async def _load(self) -> None:
-        traces, roots = Traces(services=4), deque[list[tuple[bytes, bytes]]]()
+        traces, roots = Traces(services=SERVICES), deque[list[tuple[bytes, bytes]]]()
         assert self.service.process is not None
         pid = self.service.process.pid
         cpu, began = cpu_seconds(pid), time.monotonic()
@@ -191,6 +192,7 @@ class Found:
     outcomes: float
     refused: int
     failures: int
+    series: int
 
     @property
     def growth(self) -> float:
@@ -231,11 +233,12 @@ def soak(minutes: int) -> tuple[Soak, Found]:
             load = Soak(service, arrivals, minutes)
             load.run()
             wait_until(lambda: _open(service) == 0, 180, "the last traces to leave")
-            seen = sums(service.get("/metrics"))
+            text = service.get("/metrics")
+            seen, series = sums(text), sum(not line.startswith("#") for line in text.splitlines())
             outcomes = sum(seen[f"ctxscore_traces_total:{name}"] for name in ("scored", "screened"))
         measured = load.minutes[min(WARM_UP, minutes // 3) : minutes]
         sent = sum(minute.sent for minute in load.minutes)
-        return load, Found(measured, sent, outcomes, load.refused, load.failures)
+        return load, Found(measured, sent, outcomes, load.refused, load.failures, series)
 
 
 def _open(service: Serving) -> float:
@@ -271,6 +274,7 @@ def _summary(found: Found) -> str:
         "its event loop was ready to run and had no core": f"{sum(minute.waited for minute in found.minutes) / (60 * len(rss)):.1%} of the time",
         "traces with a run, sent / scored or screened": f"{found.sent} / {found.outcomes:.0f}",
         "requests that were not taken; readings of pages and metrics that failed": f"{found.refused}; {found.failures}",
+        f"series in `/metrics`, of {SERVICES} services": found.series,
     }
     return "| | |\n|---|---|\n" + "".join(f"| {what} | {value} |\n" for what, value in rows.items())
 
