@@ -10,10 +10,11 @@ from otel_ctxscore.core.conventions.vocabulary import Dialect
 HEAD = """\
 # Connect your framework
 
-A convention is the way in which a framework writes its spans. These are the ones that are understood: what is read of each,
-and how to switch its content on, without which nothing can be judged. A span is read by the dialect of its instrumentation scope first, then by every
-dialect whose attributes it bears: what one leaves open the next may fill, so that bridges and double instrumentation
-are read as one. `otel-ctxscore explain FILE` shows for your own traces what was read where, and what was not and why.
+A convention is the way in which a framework writes its spans. These are the ones that are understood: what is read of
+each, and how to switch its content on, without which nothing can be judged. A span is read by the dialect of its
+instrumentation scope first, then by every dialect whose attributes it bears: what one leaves open the next may fill, so
+that bridges and double instrumentation are read as one. `otel-ctxscore explain FILE` shows for your own traces what was
+read where, and what was not and why.
 
 The contexts of a turn are, in this order: the output of a reranker, the documents of a retriever, the results of
 retrieval tools, the result events of a vector database, and the context that stands joined in a prompt (which has no
