@@ -110,4 +110,4 @@ def test_a_rate_of_nothing_tells_so() -> None:
 def test_what_is_assumed_is_said() -> None:
     said = list(told(seen({"type": "cascade", "llm": LLM})))[-1]
     assert f"a correlation of {CORRELATION}" in said
-    assert "64% of the runs with a context inside the band" in said
+    assert f"{OPEN:.0%} of the runs with a context inside the band" in said

@@ -73,6 +73,15 @@ def test_a_single_context_is_judged_by_what_it_holds(model: LexicalModel) -> Non
     assert model.useful(QUERY, [CONTEXTS[1]])[0] > 0.5 > model.useful(QUERY, [CONTEXTS[2]])[0]
 
 
+def test_useful_contexts_do_not_make_each_other_useless(model: LexicalModel) -> None:
+    others = [
+        "In Paris the Eiffel Tower was completed in 1889 for the exhibition.",
+        "Workers completed the Eiffel Tower on the Champ de Mars in Paris in March 1889.",
+    ]
+    assert min(model.useful(QUERY, [CONTEXTS[1], *others])) > 0.5
+    assert [p > 0.5 for p in model.useful(QUERY, [*others, *CONTEXTS])] == [True, True, False, True, False, False]
+
+
 @pytest.mark.parametrize("order", [[3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]])
 def test_the_order_of_the_contexts_does_not_matter(model: LexicalModel, order: list[int]) -> None:
     shuffled = [CONTEXTS[i] for i in order]
