@@ -6,6 +6,7 @@ It reads the sums of this replica alone. What cannot be said is said with its re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from otel_ctxscore.core.hours import MEASURES, Evaluator, Measure, SumsOf, SumsRow, Window
 from otel_ctxscore.core.stats import (
@@ -52,7 +53,8 @@ async def inquire(past: Past, record: AlarmRecord, known: Circumstances, now: fl
     """Look into an alarm, at a moment in Unix seconds."""
     pace = known.pace
     window = _window(record, known, now)
-    rows = await past.sums(window)
+    # Hours of a demonstration begin at no whole second: to one number, however it was computed.
+    rows = [replace(row, at=pace.begin(round(row.at / pace.tick))) for row in await past.sums(window)]
     own = [row for row in rows if row.key[3:5] == (record.scorer, record.version)]
     began = _began(own, known.reference, pace)
     split = began.at if began else record.began

@@ -1,7 +1,8 @@
-"""How long the page takes over a full state: `python -m tests.bench.page [--traces N] [--runs N]`.
+"""How long the page takes over a full state: `python -m tests.bench.page [--traces N] [--runs N] [--state FOLDER]`.
 
 A ledger of 1,000,000 traces and 100,000 runs with text. Each view is asked five times over HTTP; the median
 counts, and the slowest is said. Exit 1 where one takes longer than 200 ms, or the file has grown beyond its bound.
+With a folder the state stays there, and is used again.
 """
 
 from __future__ import annotations
@@ -157,24 +158,25 @@ async def measured(http: TestClient, path: str) -> list[float]:  # type: ignore[
     return found
 
 
-async def main(traces: int, runs: int) -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        past = Past(Path(folder), traces)
-        began = time.perf_counter()
+async def main(traces: int, runs: int, folder: Path) -> int:
+    filled = (folder / "state").exists()
+    past = Past(folder, traces)
+    began = time.perf_counter()
+    if not filled:
         await past.fill(traces, runs)
-        size = await past.database.size()
-        rate = traces / (time.perf_counter() - began)
-        print(f"{traces} traces, {runs} runs: {size / 2**20:.0f} MiB, kept at {rate:.0f} traces/s")
-        app = application(Admin(), await service(past), Metrics(), NoReview())
-        async with TestClient(TestServer(app)) as http:
-            first = (await (await http.get("/api/v1/runs")).json())["runs"][0]["run_id"]
-            times = {path: await measured(http, path) for path in (*VIEWS, f"/runs/{first}")}
-        for path, found in sorted(times.items(), key=lambda one: -median(one[1])):
-            slow = "  TOO SLOW" if median(found) > LIMIT else ""
-            print(f"{median(found) * 1000:7.1f} ms  {max(found) * 1000:7.1f} ms  {path}{slow}")
-        dropped = past.database.dropped
-        await past.database.close()
-        print(f"{dropped} writes dropped")
+    size = await past.database.size()
+    rate = "used again" if filled else f"kept at {traces / (time.perf_counter() - began):.0f} traces/s"
+    print(f"{traces} traces, {runs} runs: {size / 2**20:.0f} MiB, {rate}")
+    app = application(Admin(), await service(past), Metrics(), NoReview())
+    async with TestClient(TestServer(app)) as http:
+        first = (await (await http.get("/api/v1/runs")).json())["runs"][0]["run_id"]
+        times = {path: await measured(http, path) for path in (*VIEWS, f"/runs/{first}")}
+    for path, found in sorted(times.items(), key=lambda one: -median(one[1])):
+        slow = "  TOO SLOW" if median(found) > LIMIT else ""
+        print(f"{median(found) * 1000:7.1f} ms  {max(found) * 1000:7.1f} ms  {path}{slow}")
+    dropped = past.database.dropped
+    await past.database.close()
+    print(f"{dropped} writes dropped")
     return int(max(map(median, times.values())) > LIMIT or size > MAX_SIZE or dropped > 0)
 
 
@@ -182,5 +184,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--state", type=Path)
     given = parser.parse_args()
-    sys.exit(asyncio.run(main(given.traces, given.runs)))
+    with tempfile.TemporaryDirectory() as temporary:
+        sys.exit(asyncio.run(main(given.traces, given.runs, given.state or Path(temporary))))
