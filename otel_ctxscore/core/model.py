@@ -6,7 +6,7 @@ Everything here is a frozen standard-library dataclass. Ids are lower-case hex, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Literal, cast
@@ -162,7 +162,12 @@ def _context(given: object) -> Context:
     context = Context(given) if isinstance(given, str) else given
     if not isinstance(context, Context) or not isinstance(cast("object", context.text), str):
         raise TypeError(f"contexts must be Context or str, each with a text that is a str, not {given!r}")
-    return context
+    if context.document_score is None or type(context.document_score) is float:
+        return context
+    try:
+        return replace(context, document_score=float(context.document_score))
+    except (TypeError, ValueError):
+        raise TypeError(f"document_score must be a number, not {context.document_score!r}") from None
 
 
 def _is_probability(p: float) -> bool:
@@ -202,6 +207,8 @@ class Verdict:
         for name, p in (("useful", self.useful), ("used", self.used)):
             if p is not None and not _is_probability(p):
                 raise ValueError(f"{name} must be true, false or a probability in 0..1, not {p!r}")
+            if p is not None and type(p) not in (bool, float):
+                object.__setattr__(self, name, float(p))  # numpy's numbers compare to booleans that are none
         if self.relevance is not None and self.relevance not in LEVELS:
             raise ValueError(f"relevance must be one of {', '.join(LEVELS)}, not {self.relevance!r}")
 
