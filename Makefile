@@ -8,7 +8,7 @@ LOCK := $(VENV)/bin/uv pip compile --quiet --generate-hashes --python-version 3.
   --only-binary :all: --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check docs audit sbom fmt generate bench bench-codec bench-judge bench-page bench-faults bench-start bench-stats judge-train judge-report services lock clean
+.PHONY: help demo test test-fast check docs audit sbom fmt generate bench bench-codec bench-ingest bench-judge bench-page bench-faults bench-start bench-stats judge-train judge-report services lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -60,11 +60,14 @@ fmt: $(STAMP)-dev ## Format and mend what a linter can
 generate: $(STAMP)-dev ## Write the generated files: schema, reference, documentation pages
 	$(PY) -m tools.generate
 
-bench: bench-codec bench-line bench-memory bench-judge bench-kafka bench-scale bench-faults bench-start ## Every benchmark, with short runs of the statistics
+bench: bench-codec bench-ingest bench-line bench-memory bench-judge bench-kafka bench-scale bench-faults bench-start ## Every benchmark, with short runs of the statistics
 	$(PY) -m tests.bench.stats --quick
 
 bench-codec: $(STAMP)-dev ## Spans a second, from bytes to kept spans
 	$(PY) -m tests.bench.codec
+
+bench-ingest: $(STAMP)-dev ## Spans a CPU-second of the receivers, Kafka and files, beside parse-and-walk, the Collector and rotel
+	$(PY) -m tests.bench.ingest $(ARGS)
 
 bench-page: $(STAMP)-dev ## How long each view takes over a million traces and 100,000 runs
 	$(PY) -m tests.bench.page $(ARGS)

@@ -31,7 +31,7 @@ from tests.bench.ingest.sinks import SERVER_CORE
 from tests.bench.ingest.traffic import KINDS, Kind, requests
 from tests.services.kafka import Kafka, Record
 
-COUNT: dict[Kind, int] = {"short": 600, "rag": 200}
+COUNT: dict[Kind, int] = {"short": 300, "rag": 100}
 """Requests of each input, of which none share a trace."""
 WAYS = ("0.01", "0.05", "1", "walk")
 Read = dict[str, dict[str, list[float]]]

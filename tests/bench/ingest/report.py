@@ -80,7 +80,7 @@ def missed(found: Found) -> list[str]:
         least = 3.0 if "rag gzip" in cell else 1.5
         goals.append((slowest >= 2, f"{cell}: {slowest:.2f}x parse-and-walk, goal 2x"))
         goals.append((collector >= least, f"{cell}: {collector:.2f}x the Collector, goal {least}x"))
-    return [text for met, text in goals if not met]
+    return [f"missed: {text}" for met, text in goals if not met]
 
 
 def _eight(found: Found) -> list[str]:
