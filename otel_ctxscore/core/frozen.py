@@ -18,8 +18,8 @@ def maker(frozen: type[T]) -> Callable[..., T]:
     described = [(one.name, one.type, one) for one in fields(frozen)]  # type: ignore[arg-type]
     twin: Any = make_dataclass(f"_{frozen.__name__}", described, slots=True)
 
-    def make(*values: Any) -> T:
-        made = twin(*values)
+    def make(*values: Any, **named: Any) -> T:
+        made = twin(*values, **named)
         made.__class__ = frozen
         return made  # type: ignore[no-any-return]
 
