@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
+# A busy machine is no failure of a property.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 # `make test-fast` looks at fewer examples of each property; `make test` at all.
-settings.register_profile("fast", max_examples=20)
+settings.register_profile("fast", settings.get_profile("patient"), max_examples=20)
 
 pytest_plugins = ["tests.services.fixtures"]
 
