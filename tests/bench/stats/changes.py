@@ -61,7 +61,7 @@ def rows(seed: int, quick: bool) -> list[Row]:
         ("weights 1:5", tailed, SMALL_RATIO),
     )
     for (name, stream, cap), rate, drop in itertools.product(streams, (3.0, 10.0, 100.0), (0.1, 0.2)):
-        reps = (30 if quick else 300) // (10 if rate > 50 else 1)
+        reps = (30 if quick else 100) // (5 if rate > 50 else 1)
         seen = [one for _ in range(reps) if (one := risen(rng, stream, rate, drop, cap)) is not None]
         result.append(_row(f"{rate:.0f} an hour, {name}, fall of {drop}", seen))
     return result
