@@ -47,7 +47,10 @@ def _place(query: RunQuery) -> str:
 
 
 def _tables(query: RunQuery) -> str:
-    """CROSS JOIN keeps the order of the loops: the outer table gives the order of the page."""
+    """CROSS JOIN keeps the order of the loops: the outer table gives the order of the page. Runs with a reason stand at
+    the end of that order and may be few: they are found first, and sorted."""
+    if query.sort == "worst" and query.reason is not None:
+        return "runs r INDEXED BY runs_reason CROSS JOIN run_scores s ON s.n = r.n"
     if query.sort == "worst":
         return "run_scores s CROSS JOIN runs r ON r.n = s.n"
     return "runs r CROSS JOIN run_scores s ON s.n = r.n" if _by_score(query) else "runs r"
