@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.values import text_of
 
-SILENT_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking", "blob", "file", "uri", "image", "image_url"})
+SILENT_PARTS = ("reasoning", "thinking", "redacted_thinking", "blob", "file", "uri", "image", "image_url")
+"""No set: what stands under `type` may be anything."""
 
 
 @dataclass(frozen=True, slots=True)

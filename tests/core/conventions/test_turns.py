@@ -523,3 +523,12 @@ def test_spans_that_say_nothing_are_one_turn(parents: str, spoken: dict[str, Any
     [turn] = turns_in(seen)
     assert sorted(span.span_id for span in turn.spans) == [span.span_id for span in built.spans]
     assert turn.anchor is (seen.tree.roots[0] if len(seen.tree.roots) == 1 else None)
+
+
+@pytest.mark.parametrize("kind", [{}, [], None, 7])
+def test_a_part_whose_type_is_no_word_is_read_by_its_text(kind: object) -> None:
+    built = Built()
+    said = json.dumps([{"role": "user", "content": [{"type": kind, "text": QUERY}]}])
+    built.span("chat", b"", {"gen_ai.operation.name": "chat", "gen_ai.input.messages": said})
+    [reading] = seen_in(Trace(TRACE_ID, tuple(built.spans))).readings.values()
+    assert [part.text for message in reading.heard for part in message.texts] == [QUERY]
