@@ -6,7 +6,6 @@ It reads the sums of this replica alone. What cannot be said is said with its re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from otel_ctxscore.core.hours import MEASURES, Evaluator, Measure, SumsOf, SumsRow, Window
 from otel_ctxscore.core.stats import (
@@ -54,7 +53,7 @@ async def inquire(past: Past, record: AlarmRecord, known: Circumstances, now: fl
     pace = known.pace
     window = _window(record, known, now)
     # Hours of a demonstration begin at no whole second: to one number, however it was computed.
-    rows = [replace(row, at=pace.begin(round(row.at / pace.tick))) for row in await past.sums(window)]
+    rows = [SumsRow(pace.begin(round(row.at / pace.tick)), row.key, row.sums) for row in await past.sums(window)]
     own = [row for row in rows if row.key[3:5] == (record.scorer, record.version)]
     began = _began(own, known.reference, pace)
     split = began.at if began else record.began

@@ -43,7 +43,7 @@ class Point:
     now: Estimate
 
 
-FINE = 8 * 24
+FINE = 4 * 24
 """Hours of a window that is answered by the hour; a longer one is by the day."""
 
 

@@ -146,15 +146,15 @@ async def service(past: Past) -> FakeService:
     )  # fmt: skip
 
 
-async def measured(http: TestClient, path: str) -> list[float]:  # type: ignore[type-arg]
-    """Seconds of five answers."""
-    found: list[float] = []
+async def measured(http: TestClient, path: str) -> list[tuple[float, float]]:  # type: ignore[type-arg]
+    """Seconds of five answers, and those that the processor worked for them, asking included."""
+    found: list[tuple[float, float]] = []
     for _ in range(5):
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), time.process_time()
         answer = await http.get(path)
         await answer.read()
         assert answer.status == 200, f"{path}: {answer.status}"
-        found.append(time.perf_counter() - began)
+        found.append((time.perf_counter() - began, time.process_time() - worked))
     return found
 
 
@@ -171,13 +171,16 @@ async def main(traces: int, runs: int, folder: Path) -> int:
     async with TestClient(TestServer(app)) as http:
         first = (await (await http.get("/api/v1/runs")).json())["runs"][0]["run_id"]
         times = {path: await measured(http, path) for path in (*VIEWS, f"/runs/{first}")}
-    for path, found in sorted(times.items(), key=lambda one: -median(one[1])):
-        slow = "  TOO SLOW" if median(found) > LIMIT else ""
-        print(f"{median(found) * 1000:7.1f} ms  {max(found) * 1000:7.1f} ms  {path}{slow}")
+    took = {path: median(wall for wall, _ in found) for path, found in times.items()}
+    print("   median  slowest      CPU")
+    for path, found in sorted(times.items(), key=lambda one: -took[one[0]]):
+        slow = "  TOO SLOW" if took[path] > LIMIT else ""
+        seconds = (took[path], max(wall for wall, _ in found), median(worked for _, worked in found))
+        print(" ".join(f"{one * 1000:6.1f}ms" for one in seconds), f" {path}{slow}")
     dropped = past.database.dropped
     await past.database.close()
     print(f"{dropped} writes dropped")
-    return int(max(map(median, times.values())) > LIMIT or size > MAX_SIZE or dropped > 0)
+    return int(max(took.values()) > LIMIT or size > MAX_SIZE or dropped > 0)
 
 
 if __name__ == "__main__":
