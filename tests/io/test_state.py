@@ -10,6 +10,7 @@ import pytest
 
 from otel_ctxscore.core.model import JudgedBy, Judgement, Verdict
 from otel_ctxscore.io.state import Database, StoredVerdicts, opened
+from otel_ctxscore.io.state.database import PIECE
 
 JUDGEMENT = Judgement(
     [Verdict(useful=0.25, relevance="low", used=None, note="naïve"), Verdict(useful=True)],
@@ -98,6 +99,21 @@ async def test_rows_go_with_age(tmp_path: Path) -> None:
     await state.close()
 
 
+async def test_a_read_does_not_wait_for_all_old_rows_to_go(tmp_path: Path) -> None:
+    now = 1000.0
+    state = Database(tmp_path / "s", max_size=64 * MIB, max_age=500, clock=lambda: now)
+    for i in range(5 * PIECE):
+        state.write("INSERT INTO verdicts VALUES (?, ?, '')", (str(i), 100 + i / 100))
+    await state.flush()
+    now = 1650.0
+    state.write("INSERT INTO verdicts VALUES ('new', 1650, '')")
+    left = [int(str((await state.read("SELECT count(*) FROM verdicts"))[0][0])) for _ in range(20)]
+    assert left[0] > 1, "the first read came before the last piece had gone"
+    assert left == sorted(left, reverse=True)
+    assert left[-1] == 1
+    await state.close()
+
+
 async def test_a_write_that_fails_costs_itself_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     state = database(tmp_path / "s")
     state.write("INSERT INTO absent VALUES (1)")
@@ -131,6 +147,7 @@ WRITER = """
 import asyncio, sys
 from pathlib import Path
 from otel_ctxscore.io.state import Database
+from otel_ctxscore.io.state.database import PIECE
 async def main():
     state = Database(Path(sys.argv[1]), max_size=1 << 26, max_age=1e9)
     for n in range(10**9):

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import logging
+import math
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -30,6 +31,8 @@ PRUNE_SECONDS = 600.0
 PRUNED_SHARE = 0.2
 """Share of the rows that goes, oldest first, where the file has reached its size."""
 FULL_SHARE = 0.9
+PIECE = 500
+"""Rows that one deletion takes: a full file has no room for the journal of a great one, and reads wait for each."""
 Parameters = Sequence[object]
 
 
@@ -97,6 +100,7 @@ class Database:
         self._timer: asyncio.TimerHandle | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="state")
         self._pruned = clock()
+        self._closing = False
         self._trouble: str | None = None
         self._sql = self._thread.submit(_connect, path, max_size).result()
 
@@ -121,6 +125,7 @@ class Database:
 
     async def close(self) -> None:
         """Commit what waits and close the file."""
+        self._closing = True
         await self.flush()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._sql.close)
         self._thread.shutdown()
@@ -176,10 +181,23 @@ class Database:
             self._trouble = str(error)
 
     def _write(self, batch: list[tuple[str, Parameters]]) -> None:
+        self._transact_with_room(batch)
         if self._clock() - self._pruned > PRUNE_SECONDS:
             self._pruned = self._clock()
-            self._prune()
-        self._transact_with_room(batch)
+            self._go_on(self._pruning())
+
+    def _go_on(self, pieces: Iterator[None]) -> None:
+        """Do one piece of what is left, and let what waits for the thread go before the next."""
+        if self._closing:
+            return
+        try:
+            next(pieces)
+        except StopIteration:
+            return
+        except sqlite3.Error as error:
+            log.warning("state: what is too old stays for now: %s", error)
+            return
+        self._thread.submit(self._go_on, pieces)
 
     def _change(self, writes: Sequence[tuple[str, Parameters]]) -> int:
         try:
@@ -204,29 +222,35 @@ class Database:
                 touched = self._sql.execute(sql, parameters).rowcount
         return touched
 
-    def _prune(self) -> None:
-        """Rows beyond their age go; where the file is nearly full, so does the oldest share of the rest."""
+    def _pruning(self) -> Iterator[None]:
+        """Rows beyond their age go, piece by piece; of a file that is nearly full, the oldest share of the rest too."""
         now = self._clock()
-        with self._sql:
-            for table, holds, _ in AGED:
-                horizon = now - self._ages[holds]
-                self._sql.execute(f"DELETE FROM {table} WHERE at < ?", (horizon,))  # noqa: S608 -- names of our own
+        for table, holds, _ in AGED:
+            while self._delete_oldest(table, now - self._ages[holds]):
+                yield
         self._drop_orphans()
         limit = self._sql.execute("PRAGMA max_page_count").fetchone()[0]
         page = self._sql.execute("PRAGMA page_size").fetchone()[0]
         if _used(self._sql) > FULL_SHARE * limit * page:
-            self._make_room()
+            yield from self._making_room()
+
+    def _making_room(self) -> Iterator[None]:
+        for table in (aged.table for aged in AGED if aged.makes_room):
+            count = self._sql.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 -- names of our own
+            for _ in range(max(1, int(count * PRUNED_SHARE)) // PIECE + 1):
+                self._delete_oldest(table)
+                yield
+        self._drop_orphans()
 
     def _make_room(self) -> None:
-        for table in (aged.table for aged in AGED if aged.makes_room):
-            count = self._sql.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
-            # In pieces, for a full file has no room for the journal of one great deletion.
-            for _ in range(max(1, int(count * PRUNED_SHARE)) // 500 + 1):
-                with self._sql:
-                    self._sql.execute(
-                        f"DELETE FROM {table} WHERE at IN (SELECT at FROM {table} ORDER BY at LIMIT 500)"  # noqa: S608
-                    )
-        self._drop_orphans()
+        for _ in self._making_room():
+            pass
+
+    def _delete_oldest(self, table: str, horizon: float = math.inf) -> int:
+        """Delete a piece of the rows before the horizon; how many went."""
+        oldest = f"SELECT at FROM {table} WHERE at < ? ORDER BY at LIMIT {PIECE}"  # noqa: S608 -- names of our own
+        with self._sql:
+            return self._sql.execute(f"DELETE FROM {table} WHERE at IN ({oldest})", (horizon,)).rowcount  # noqa: S608
 
     def _drop_orphans(self) -> None:
         with self._sql:
