@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.lines import to_jsonl
 from otel_ctxscore.core.model import Evaluation
 from otel_ctxscore.io.batcher import Batcher
@@ -44,7 +45,14 @@ class JsonlSink:
     name = "jsonl"
 
     def __init__(self, path: Path, *, content: bool = False, **batching: Any) -> None:
-        """`content` lets text of queries, contexts and answers leave; `batching` are options of `Batcher`."""
+        """`content` lets text of queries, contexts and answers leave; `batching` are options of `Batcher`.
+
+        Raises ConfigError where no file can be at `path`: nobody would mend that while the service waits.
+        """
+        if path.is_dir():
+            raise ConfigError(f"sinks.jsonl.path: {path} is a folder; name a file in it")
+        if not path.parent.is_dir():
+            raise ConfigError(f"sinks.jsonl.path: {path.parent} is no folder that is there; make it first")
         self._path = path
         self._content = content
         self._lines = Batcher[bytes]("jsonl", self._export, **batching)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.lines import to_jsonl
 from otel_ctxscore.io.jsonl import JsonlSink, append
 from otel_ctxscore.ports import Sink, SinkError
@@ -46,6 +47,14 @@ async def test_lines_are_appended_one_a_run_whatever_is_in_them(tmp_path: Path) 
         "\u2028",
         "検",
     ]
+
+
+@pytest.mark.parametrize("path", ["folder", "absent/out.jsonl", "file/out.jsonl"])
+def test_where_no_file_can_be_is_a_fault_of_the_configuration(path: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"^sinks\.jsonl\.path: "):
+        JsonlSink(tmp_path / path)
 
 
 async def test_what_is_no_json_fails_alone(tmp_path: Path) -> None:
