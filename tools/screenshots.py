@@ -9,7 +9,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from playwright.sync_api import ViewportSize, sync_playwright
 
