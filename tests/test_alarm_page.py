@@ -84,7 +84,7 @@ def test_an_alarm_is_acknowledged_by_keyboard_alone(service: Serving, page: Page
     expect(page.get_by_role("button", name="Acknowledge")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_contain_text("ana took note of it")
-    assert page.url.endswith(f"/alarms/{alarm['id']}")
+    assert page.url.endswith(f"/alarms/{alarm['id']}?done=acknowledged")
     [after] = alarms(service)
     assert (after["acknowledged_by"], after["ended_by"]) == ("ana", "acknowledged")
     expect(page.get_by_role("button", name="Acknowledge")).to_have_count(0)

@@ -49,9 +49,13 @@ def _state(found: Answer) -> str:
 def _since(found: Answer) -> Iterator[str]:
     change = found["change"]
     if change is not None:
-        yield f"began most likely at {change['at']}, with 95 % from {change['earliest']} to {change['latest']}"
+        early, late = change["earliest"], change["latest"]
+        doubt = f"within the hour of {early}" if early == late else f"from {early} to {late}"
+        yield f"began most likely at {change['at']}, with 95 % {doubt}"
     else:
         yield f"began at {found['began']}, as the alarm took it when it rose"
+    rose = _estimate({name: found[name] for name in ("mean", "lower", "upper")})
+    yield f"when it rose: {rose} since {found['began']}, reference {found['reference']:.3g}; by now:"
 
 
 def _compared(found: Answer) -> Table:

@@ -66,15 +66,22 @@ def _series(rows: list[dict[str, Any]]) -> Table:
 
 
 def _alarms(rows: list[dict[str, Any]]) -> Table:
-    table = Table("alarm", "service", "scorer", "rose", "began", "from", "to", "who moved", "ended", box=None)
+    table = Table(
+        "alarm", "service", "scorer", "rose", "began", "reference", "when it rose", "who moved", "ended", box=None
+    )
     for row in rows:
         moved = row["blame"]["culprit"] if row["blame"] else "-"
         ended = f"{row['ended']} ({row['ended_by']})" if row["ended"] else "-"
         add_row(
             table, *(row[name] for name in ("id", "service", "scorer", "rose", "began")),
-            _number(row["reference"]), _number(row["mean"]), moved, ended,
+            _number(row["reference"]), _rose(row), moved, ended,
         )  # fmt: skip
     return table
+
+
+def _rose(row: dict[str, Any]) -> str:
+    interval = "" if row["lower"] is None else f" ({_number(row['lower'])} to {_number(row['upper'])})"
+    return f"{_number(row['mean'])}{interval}"
 
 
 def _number(value: float | None) -> str:

@@ -236,7 +236,10 @@ def _unknown(
 
 def _no_blame(anchors: int) -> str:
     if not anchors:
-        return "no anchors are pinned for this scorer and version: otel-ctxscore anchors add"
+        return (
+            "no anchors are pinned for this scorer and version: a run's view has the button Add to the anchors, the "
+            "command line otel-ctxscore anchors add"
+        )
     return "the anchors are being judged, or were pinned after the alarm rose: otel-ctxscore anchors run judges them"
 
 

@@ -22,6 +22,9 @@ MEASURED = {
 }
 """What is compared before and after, besides scores."""
 
+DONE = {"acknowledged": "The alarm is acknowledged."}
+"""What is said on the page after something was done."""
+
 PARTS = 20
 """Values of a segment that are shown: those that pull the mean down most. The API has all."""
 
@@ -43,6 +46,7 @@ def routes(status: Status) -> list[web.RouteDef]:
             root="../",
             status=200 if found else 404,
             it=found,
+            done=DONE.get(request.query.get("done", "")) if record is not None and record.acknowledged else None,
             chart=_drawn(found) if found else None,
             worst=[(run, value_of(run, found.record.scorer)) for run in worst] if found else (),
             measured=MEASURED,
@@ -62,14 +66,15 @@ def routes(status: Status) -> list[web.RouteDef]:
         record = await status.acknowledge(known, by)
         if record is None:
             return error(404, f"there is no alarm {known}", "/alarms lists them")
-        return web.Response(status=303, headers={"Location": f"../{record.id}"})
+        return web.Response(status=303, headers={"Location": f"../{record.id}?done=acknowledged"})
 
     return [web.get("/alarms", alarms), web.get("/alarms/{id}", alarm), web.post("/alarms/{id}/ack", acknowledge)]
 
 
 def _drawn(found: Inquiry) -> Chart | None:
     record, began = found.record, found.began
-    known: dict[str, Any] = {"reference": record.reference, "change": found.split, "width": 900}
+    known: dict[str, Any] = {"reference": record.reference, "reference_name": "reference when the alarm rose"}
+    known |= {"change": found.split, "width": 900}
     if began is not None:
         known["doubt"] = (began.earliest, began.latest)
     return chart(f"{record.scorer} of {record.service}", found.course, found.window, found.piece, **known)

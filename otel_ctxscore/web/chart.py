@@ -40,6 +40,7 @@ def chart(
     *,
     width: int = 300,
     reference: float | None = None,
+    reference_name: str = "reference",
     change: float | None = None,
     doubt: tuple[float, float] | None = None,
 ) -> Chart | None:
@@ -77,7 +78,7 @@ def chart(
         None if change is None else x(change),
         None if doubt is None else (x(doubt[0]), x(doubt[1])),
         name,
-        _words(course, reference),
+        _words(course, reference, reference_name),
     )
 
 
@@ -113,11 +114,11 @@ def _known(run: Sequence[Point]) -> Iterator[list[Point]]:
             within = []
 
 
-def _words(course: Sequence[Point], reference: float | None) -> str:
+def _words(course: Sequence[Point], reference: float | None, named: str) -> str:
     first, last = course[0], course[-1]
     lowest = min(course, key=lambda point: point.now.mean or 0.0)
     said = (
         f"{share(first.now.mean)} at {moment(first.at)}, lowest {share(lowest.now.mean)} at {moment(lowest.at)}, "
         f"last {share(last.now.mean)} at {moment(last.at)}, of a scale from 0 to 1."
     )
-    return said if reference is None else f"{said} The dashed line is the reference, {share(reference)}."
+    return said if reference is None else f"{said} The dashed line is the {named}, {share(reference)}."

@@ -101,7 +101,8 @@ def _charts(found: Overview) -> dict[SeriesView, Chart | None]:
 def _chart(found: Overview, one: SeriesView) -> Chart | None:
     reference = one.alarm.reference if one.alarm is not None else None
     name = f"{one.series.scorer} of {one.series.service}"
-    return chart(name, one.course, found.window, found.piece, width=240, reference=reference)
+    known: dict[str, Any] = {"reference": reference, "reference_name": "reference of the present hour"}
+    return chart(name, one.course, found.window, found.piece, width=240, **known)
 
 
 # ---- JSON -------------------------------------------------------------------------------------------------------

@@ -35,6 +35,8 @@ async def test_it_reads_as_the_view_does(it: Past) -> None:
     for expected in (
         "context_precision of shop (version v-context_precision): up since",
         "began most likely at",
+        "when it rose: 0.4 since",
+        "reference 0.95; by now: ",
         "mean context_precision 0.9",
         "contexts a run 2 (2 to 2) 2 (2 to 2) +0 (+0 to +0, within noise)",
         "other versions: version v2 (openai/small) since",
@@ -52,3 +54,10 @@ async def test_what_is_not_there_is_a_dash(it: Past) -> None:
     text = said(await it.json("alarms/a1b2"))
     for expected in ("over (recovered) at", "as the alarm took it when it rose", "- - -", "who moved: open"):
         assert expected in text, expected
+
+
+async def test_a_beginning_that_is_sure_is_one_hour(it: Past) -> None:
+    it.fall()
+    answer = await it.json("alarms/a1b2")
+    answer["change"]["latest"] = sure = answer["change"]["earliest"]
+    assert f"with 95 % within the hour of {sure}" in said(answer)

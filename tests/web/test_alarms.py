@@ -11,7 +11,12 @@ from typing import Any
 import pytest
 
 from otel_ctxscore.core.model import JudgedBy
-from otel_ctxscore.monitoring import AlarmStatus, Series
+from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Series
+from otel_ctxscore.monitoring.findings import Began, Inquiry
+from otel_ctxscore.web import alarms_page
+from otel_ctxscore.web.alarm_api import inquiry_of
+from otel_ctxscore.web.rendering import moment
+from otel_ctxscore.web.status import Status
 from tests.io.evaluations import JUDGED_BY
 from tests.web.elements import Elements, harmless, links, text
 from tests.web.past import HOUR, SCORER, VERSION, Past, past
@@ -201,6 +206,34 @@ async def test_the_page_says_all_of_it(it: Past) -> None:
     assert "0" in text(await it.page(f"/{to_run.removeprefix('../')}"))
 
 
+async def test_what_it_was_when_the_alarm_rose_stands_beside_what_it_is_by_now(it: Past) -> None:
+    record = replace(it.fall(), mean=0.59, lower=0.48, upper=0.69)
+    it.service.kept[record.id] = record
+    said = text(await it.page(f"/{ALARM}"))
+    assert "Against the reference of 0.95, when it rose: 0.59 (0.48 to 0.69), of the traces since" in said
+    assert "By now, of all traces from" in said
+    assert "The dashed line is the reference when the alarm rose, 0.95." in said
+    assert "when it rose: 0.59 (0.48 to 0.69)" in text(await it.page("/alarms"))
+
+
+async def test_a_beginning_that_is_sure_to_the_second_is_one_hour(it: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def sure(status: Status, record: AlarmRecord) -> Inquiry:
+        return replace(await inquiry_of(status, record), began=Began(it.now, it.now + 0.1, it.now + 0.2, 0.99))
+
+    it.fall()
+    monkeypatch.setattr(alarms_page, "inquiry_of", sure)
+    said = text(await it.page(f"/{ALARM}"))
+    assert f"with 95 % within the hour of {moment(it.now)}, if it fell once" in said
+
+
+async def test_an_alarm_that_was_over_says_who_took_note_later(it: Past) -> None:
+    it.alarm(ended=it.now, ended_by="recovered", acknowledged=it.now, acknowledged_by="ana")
+    said = text(await it.page(f"/{ALARM}"))
+    assert "the mean is back" in said
+    assert "UTC reference when it rose" in said
+    assert "ana took note of it at" in said
+
+
 async def test_of_many_values_those_are_shown_that_pull_most(it: Past) -> None:
     for n in range(30):
         for ago, value in ((9, 1.0), (2, 0.0 if n == 17 else 0.9)):
@@ -240,10 +273,12 @@ async def test_taking_note_needs_the_token_of_the_page(it: Past) -> None:
     refused = await it.http.post(f"/{ALARM}/ack", data={"csrf": "guess", "by": "ana"})
     assert refused.status == 403
     answer = await it.http.post(f"/{ALARM}/ack", data={"csrf": token, "by": " ana "}, allow_redirects=False)
-    assert (answer.status, answer.headers["Location"]) == (303, "../a1b2")
+    assert (answer.status, answer.headers["Location"]) == (303, "../a1b2?done=acknowledged")
     assert it.service.kept["a1b2"].acknowledged_by == "ana"
-    after = await it.page(f"/{ALARM}")
-    assert "ana took note of it" in text(after)
+    after = await it.page(f"/{ALARM}?done=acknowledged")
+    assert text(after).count("ana took note of it") == 1
+    assert "Done. The alarm is acknowledged." in text(after)
+    assert "Done." not in text(await it.page(f"/{ALARM}"))
     assert "Acknowledge" not in after
     long = await it.http.post(f"/{ALARM}/ack", data={"csrf": token, "by": "x" * 201})
     assert long.status == 400

@@ -134,7 +134,7 @@ async def test_what_the_process_knows_is_shown(it: Past) -> None:
         "Spans from kafka: stands still",
         "open3",
         "ok9",
-        "fell from 0.95 to 0.40 (0.30 to 0.50), most likely since 1970-01-01 01:00:00 UTC.",
+        "fell below its reference of 0.95; when it rose: 0.40 (0.30 to 0.50), most likely since 1970-01-01 01:00:00 UTC.",
         "Off, because the judge does not fill what they need: context_relevance.",
         "1 alarm · otel-ctxscore",
     ]:
@@ -149,7 +149,7 @@ async def test_the_course_is_drawn_and_said_in_words(it: Past) -> None:
     assert [given["role"] for given in drawn] == ["img"]
     assert {"title", "desc", "polyline", "polygon", "line"} <= {tag for tag, _ in elements.tags}
     assert "context_precision of shop" in elements.said
-    assert "The dashed line is the reference, 0.95." in elements.said
+    assert "The dashed line is the reference of the present hour, 0.95." in elements.said
     assert "lowest 0." in elements.said
 
 
