@@ -26,6 +26,8 @@ RATE = 12.0
 """Turns a second."""
 PACE = Pace(tick=0.1, traces=150, days=6)
 """A tenth of a second stands for an hour, and a reference is learned from fewer runs and days than in production."""
+PRICE = {"input": 0.15, "output": 0.6}
+"""US dollars for a million tokens of the scripted model: the order of a small model's, so that a cost is shown."""
 LINE_SECONDS = 2.0
 EXPLAINED = 240
 """Characters of an explanation that are shown."""
@@ -106,7 +108,9 @@ def _answer(call: Call) -> dict[str, Any]:
 
 
 def _llm(server: ScriptedJudgeServer) -> dict[str, Any]:
-    return {"type": "litellm", "model": "openai/scripted-judge", "api_base": server.url, "api_key": "none"}
+    model = "openai/scripted-judge"
+    section = {"type": "litellm", "model": model, "api_base": server.url, "api_key": "none"}
+    return {**section, "prices": {model: PRICE}}
 
 
 async def _started(stack: AsyncExitStack, judge: str, folder: Path, section: dict[str, Any]) -> Instance:

@@ -34,6 +34,9 @@ class Past(Protocol):
     async def since(self) -> float | None:
         """The earliest hour that is kept (Unix seconds)."""
 
+    async def latest(self) -> float | None:
+        """The latest hour that is kept (Unix seconds)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -49,11 +52,15 @@ FINE = 4 * 24
 
 async def kept_window(past: Past, since: float, until: float, pace: Pace, service: str | None = None) -> Window:
     """The window from `since` on, or from the earliest hour that is kept; whole are the hours, or days where it is a
-    long one, in which it begins and ends."""
+    long one, in which it begins and ends. Where nothing came for more than half of it, it ends with the latest hour
+    that is kept: silence shows as a gap, but leaves the rest its room."""
     begin = max(since, await past.since() or since)
+    # A thousandth of an hour in, here and below, for those of a demonstration begin at no whole second.
+    latest = await past.latest()
+    if latest is not None and begin < latest and until - latest > latest - begin:
+        until = latest + pace.tick * 1e-3
     days = until - begin > FINE * pace.tick
     unit = pace.tick * (24 if days else 1)
-    # A thousandth of an hour in, for those of a demonstration begin at no whole second.
     start = (begin + pace.tick * 1e-3) // unit * unit
     end = (until // unit + 1) * unit
     return Window(min(start, end - unit), end, None if service is None else (service,), None, days)

@@ -49,6 +49,7 @@ def routes(status: Status) -> list[web.RouteDef]:
             drawn=_charts(found) if found else {},
             relatives=RELATIVES,
             given=given,
+            services=sorted({series.service for series, _ in status.alarm_statuses()}),
             choices=SINCE,
             following=_following(found, given),
             refresh=refresh,

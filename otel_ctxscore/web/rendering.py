@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 MAX_QUOTED = 160
 """Characters of a text that stand in a table or a heading."""
@@ -49,6 +50,7 @@ def templates() -> Environment:
         "span": duration,
         "counts": counts,
         "short": short,
+        "breakable": breakable,
         "query": query,
         "rfc3339": rfc3339,
     }
@@ -118,6 +120,11 @@ def duration(seconds: float) -> str:
 def counts(by_name: Mapping[str, float]) -> list[tuple[str, float]]:
     """Names with their counts, the greatest first; without those that are 0."""
     return sorted(((name, n) for name, n in by_name.items() if n), key=lambda named: (-named[1], named[0]))
+
+
+def breakable(name: str) -> Markup:
+    """A name that may break after each underscore, and looks whole otherwise."""
+    return Markup("_<wbr>").join(name.split("_"))
 
 
 def short(text: str) -> str:

@@ -47,6 +47,9 @@ class NoPast:
     async def since(self) -> float | None:
         return None
 
+    async def latest(self) -> float | None:
+        return None
+
 
 class NoHistory:
     """A past in which nothing was."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -14,7 +15,7 @@ from otel_ctxscore.web.status import SourceStatus
 from tests.io.evaluations import JUDGED_BY
 from tests.web.elements import Elements, harmless, links, text
 from tests.web.fakes import FakeService, client, snapshot
-from tests.web.past import SCORER, VERSION, Past, past
+from tests.web.past import HOUR, SCORER, VERSION, Past, past
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)> {{ 7*7 }}"
 
@@ -87,6 +88,36 @@ async def test_a_window_in_which_the_fuse_was_blown_has_no_interval(it: Past) ->
     assert (series["truncated"], series["lower"], series["mean"] > 0.7) == (True, None, True)
     assert [point["lower"] is None for point in series["course"]] == [False, False, False, True, False]
     assert "cut by the budget" in text(await it.page("/"))
+
+
+@pytest.mark.parametrize(("ago", "cut"), [(0, False), (11, False), (15, True), (23, True)])
+async def test_a_long_silence_does_not_squeeze_the_course(it: Past, ago: int, cut: bool) -> None:
+    it.hours(24, ago - 1, 0.9)
+    it.service.shown = snapshot(now=it.now)
+    found = await it.json("overview")
+    ends = datetime.fromisoformat(found["until"]).timestamp()
+    assert ends == it.now - (ago - 1 if cut else -1) * HOUR
+    assert ("Nothing came since" in text(await it.page("/"))) is cut
+    assert found["services"][0]["funnel"]["scores"][SCORER] == (25 - ago) * 10
+
+
+async def test_what_is_older_than_the_window_does_not_end_it(it: Past) -> None:
+    it.hours(40, 30, 0.9)
+    found = await it.json("overview")
+    assert (found["services"], datetime.fromisoformat(found["until"]).timestamp()) == ([], it.now + HOUR)
+
+
+async def test_a_service_is_chosen_from_those_that_are_watched(it: Past) -> None:
+    it.add(1.0)
+    it.alarm()
+    elements = Elements(await it.page("/?service=docs"))
+    assert [given.get("name") for tag, given in elements.tags if tag == "select"] == ["since", "service"]
+    assert "any docs shop" in elements.said
+
+
+async def test_a_name_breaks_after_an_underscore_alone(it: Past) -> None:
+    it.add(1.0)
+    assert ">context_<wbr>precision</a>" in await it.page("/")
 
 
 async def test_services_with_an_alarm_lead_and_the_others_have_pages(it: Past) -> None:

@@ -160,6 +160,11 @@ class Hours:
         [(first,)] = await self._read("SELECT min(at) FROM hour_counts", ())
         return cast("float | None", first)
 
+    async def latest(self) -> float | None:
+        """The latest hour that is kept (Unix seconds)."""
+        [(last,)] = await self._read("SELECT max(at) FROM hour_counts", ())
+        return cast("float | None", last)
+
     async def _read(self, sql: str, parameters: Sequence[object]) -> list[tuple[object, ...]]:
         self.save()
         return await self._database.read(sql, parameters)
