@@ -212,6 +212,7 @@ async def test_what_it_was_when_the_alarm_rose_stands_beside_what_it_is_by_now(i
     said = text(await it.page(f"/{ALARM}"))
     assert "Against the reference of 0.95, when it rose: 0.59 (0.48 to 0.69), of the traces since" in said
     assert "By now, of all traces from" in said
+    assert f"up since {moment(record.rose)}; reference when it rose 0.95" in said
     assert "The dashed line is the reference when the alarm rose, 0.95." in said
     listed = text(await it.page("/alarms"))
     assert "Mean when it rose" in listed
