@@ -48,7 +48,9 @@ def _command_lines() -> Iterator[str]:
 
 def _command(name: str, command: click.Command) -> Iterator[str]:
     """Its help, and that of its own commands."""
-    context = click.Context(command, info_name=f"otel-ctxscore {name}", max_content_width=100)
+    context = click.Context(
+        command, info_name=f"otel-ctxscore {name}", max_content_width=100, help_option_names=["-h", "--help"]
+    )
     yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):
         for inner in command.list_commands(context):

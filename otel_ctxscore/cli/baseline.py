@@ -42,7 +42,10 @@ def pin(files: tuple[TextIO, ...], days: int, service: str | None, scorer: str |
     effective traces are left out: exit code 1 where nothing is left.
     """
     config = configuration.load(path)
-    pinned = asyncio.run(_pin(config, files, days, service, scorer))
+    try:
+        pinned = asyncio.run(_pin(config, files, days, service, scorer))
+    except UnicodeDecodeError as error:
+        raise click.ClickException(f"no text in UTF-8, so no JSON lines of scores: {error.reason}") from None
     for series, found in sorted(pinned.items()):
         click.echo(f"{series.service} {series.scorer} {series.version}: {_told(found)}")
     if not any(pinned.values()):

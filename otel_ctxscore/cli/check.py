@@ -10,6 +10,7 @@ import yaml
 
 from otel_ctxscore import config as configuration
 from otel_ctxscore import parts
+from otel_ctxscore.cli.finite import Finite
 from otel_ctxscore.config import Config
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.ports import Sink
@@ -20,9 +21,7 @@ from otel_ctxscore.web import access
 
 @click.command("check")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--rate", type=click.FloatRange(min=0), metavar="RUNS_PER_MINUTE", help="Say what so many runs would cost."
-)
+@click.option("--rate", type=Finite(min=0), metavar="RUNS_PER_MINUTE", help="Say what so many runs would cost.")
 @click.option("--effective", is_flag=True, help="Print the configuration as it holds, secrets masked, as YAML.")
 def command(file: Path, rate: float | None, effective: bool) -> None:
     """Validate a configuration file without starting anything.

@@ -6,12 +6,13 @@ import asyncio
 
 import click
 
+from otel_ctxscore.cli.finite import Finite
 from otel_ctxscore.cli.leaving import leave
 from otel_ctxscore.telemetry import configure_logging
 
 
 @click.command("demo")
-@click.option("--seconds", type=click.FloatRange(min=5), default=40.0, show_default=True, help="Longest that it runs.")
+@click.option("--seconds", type=Finite(min=5), default=40.0, show_default=True, help="Longest that it runs.")
 @click.option("--keep", is_flag=True, help="Stay up afterwards, with the page to look at, until Ctrl-C.")
 def command(seconds: float, keep: bool) -> None:
     """Show the main job: traces in, scores out, a retrieval regression that is seen and alarmed.

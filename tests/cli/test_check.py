@@ -115,3 +115,11 @@ def test_the_effective_configuration_is_all_that_goes_to_standard_output(tmp_pat
     assert "match after assembly" in ended.err
     file.write_text(ended.out)
     assert yaml.safe_load(run("check", str(file), "--effective").out) == shown
+
+
+@pytest.mark.parametrize("rate", ["nan", "inf", "-1"])
+def test_a_rate_that_is_no_rate_is_refused(rate: str, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("{}")
+    ended = run("check", str(tmp_path / "c.yaml"), f"--rate={rate}")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--rate" in ended.err

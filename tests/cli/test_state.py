@@ -53,6 +53,13 @@ def test_scores_of_one_trace_are_one_effective_trace_and_unscored_ones_none(tmp_
     assert ended.out == "shop p v1: left out, fewer than 100 effective traces\n"
 
 
+def test_a_file_that_is_no_text_is_said(tmp_path: Path, config: str) -> None:
+    (tmp_path / "s.jsonl").write_bytes(b"\xff\x00\xfe")
+    ended = run("baseline", "pin", "-c", config, str(tmp_path / "s.jsonl"))
+    assert (ended.code, ended.out) == (1, "")
+    assert "no text in UTF-8" in ended.err
+
+
 @pytest.mark.parametrize("row", ["{", "[]", "{}", '{"scores": [{"value": 1}]}', json.dumps(scored(1, 1, weight=0))])
 def test_a_line_that_score_did_not_write_is_named(tmp_path: Path, config: str, row: str) -> None:
     file = tmp_path / "s.jsonl"
