@@ -156,9 +156,22 @@ def test_lines_whose_text_is_gone_and_the_judges_own_are_said(service: Serving) 
     urllib.request.urlopen(post_free, timeout=10).close()
     ended = run("calibrate", "--labels", "-", stdin=asked(service, "export", "--labels").out.encode())
     assert (ended.code, "labels             1 queries, 3 contexts" in ended.out) == (0, True)
-    assert "left out: 1 lines whose text is not kept any more" in ended.err
+    assert "left out: 1 line whose text is not kept any more" in ended.err
     ended = run("calibrate", "--labels", "-", stdin=own.encode())
-    assert "2 lines have a judge as `who`" in ended.err
+    assert (ended.code, "2 lines with a judge as `who`" in ended.err) == (1, True)
+    assert "no labels by people" in ended.err
+
+
+def test_the_judges_own_word_is_kept_only_where_a_person_confirms_it(service: Serving, tmp_path: Path) -> None:
+    for form in ("jsonl", "csv"):
+        plain, blank = tmp_path / f"plain.{form}", tmp_path / f"blank.{form}"
+        plain.write_text(asked(service, "export", "--format", form).out)
+        refused = asked(service, "label", str(plain), "--who", "ann")
+        assert (refused.code, refused.err.count("all verdicts are still the judge's")) == (1, 2)
+        blank.write_text(asked(service, "export", "--blank", "--format", form).out)
+        empty = asked(service, "label", str(blank), "--who", "ann")
+        assert (empty.code, "left out: 2 lines without any verdict" in empty.err) == (1, True)
+    assert asked(service, "label", str(plain), "--who", "ann", "--confirm-judge").code == 0
 
 
 def test_what_is_judged_again_is_in_no_sum(service: Serving) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -18,7 +19,15 @@ from otel_ctxscore.config import judges as cfg
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.judges.calibration import Calibration
 from otel_ctxscore.judges.drawing import TwoJudges
-from otel_ctxscore.monitoring.labels import LabelError, LabelledRun, checked, is_judge, raw, without_text
+from otel_ctxscore.monitoring.labels import (
+    LabelError,
+    LabelledRun,
+    checked,
+    is_judge,
+    raw,
+    without_text,
+    without_verdict,
+)
 from otel_ctxscore.ports import Judge
 
 
@@ -81,26 +90,38 @@ def _in_use(config: configuration.Config) -> Calibration:
 
 
 def _read(path: str) -> list[LabelledRun]:
-    """The labelled runs. What bears no text any more, and what is the judge's own word, is said."""
-    gone = by_judge = 0
+    """The labelled runs. What bears no text any more, what nobody has filled in, and what is the judge's own word, is
+    left out and said."""
+    left_out: Counter[str] = Counter()
     found: list[LabelledRun] = []
     try:
-        with click.open_file(path, encoding="utf-8") as file:
+        with click.open_file(path, encoding="utf-8", errors="surrogateescape") as file:
             for number, line in raw(file):
-                if without_text(line):
-                    gone += 1
-                else:
+                why = _no_label(line)
+                if why is None:
                     found.append(checked(number, line))
-                    by_judge += is_judge(line.get("who"))
-    except (OSError, UnicodeDecodeError, LabelError) as error:
+                else:
+                    left_out[why] += 1
+    except (OSError, LabelError) as error:
         raise click.ClickException(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    if gone:
-        print(f"left out: {gone} lines whose text is not kept any more", file=sys.stderr)
-    if by_judge:
-        print(f"{by_judge} lines have a judge as `who`: its own word is no label", file=sys.stderr)
+    for why, n in left_out.items():
+        print(f"left out: {n} {'line' if n == 1 else 'lines'} {why}", file=sys.stderr)
     if not found:
-        raise click.ClickException(f"{path}: no labels")
+        by_people = ", only what a judge said: `label --who NAME` keeps what people say" if left_out[_JUDGE] else ""
+        raise click.ClickException(f"{path}: no labels by people{by_people}")
     return found
+
+
+_JUDGE = "with a judge as `who`: its own word is no label"
+
+
+def _no_label(line: object) -> str | None:
+    """Why a line that the service wrote is no label; None where it may be one."""
+    if without_verdict(line):
+        return "without any verdict"
+    if without_text(line):
+        return "whose text is not kept any more"
+    return _JUDGE if isinstance(line, dict) and is_judge(line.get("who")) else None
 
 
 async def _compare(labelled: list[LabelledRun], judges: list[Judge]) -> list[Report]:

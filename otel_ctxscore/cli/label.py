@@ -15,7 +15,7 @@ from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.explain_text import short
 from otel_ctxscore.core.kept_run import judged_contexts
 from otel_ctxscore.core.model import LEVELS
-from otel_ctxscore.monitoring.labels import LabelError, is_judge, raw
+from otel_ctxscore.monitoring.labels import VERDICT_FIELDS, LabelError, is_judge, raw, without_verdict
 
 Line = dict[str, Any]
 
@@ -29,13 +29,16 @@ Line = dict[str, Any]
 @click.option("--relevance", metavar="LIST", help=f"Levels by number: 0=high,2=low ({', '.join(LEVELS)}).")
 @click.option("--note", "notes", multiple=True, metavar="N=TEXT", help="A note on a context; more than once for more.")
 @click.option("--who", help="Who looked, for --run and lines that name nobody or the judge; you, if not given.")
+@click.option("--confirm-judge", is_flag=True, help="Keep lines of the judge's that nobody has changed: you agree.")
 @asks_admin
-def command(files: tuple[str, ...], run_id: str | None, who: str | None, admin: Admin, **said: Any) -> None:
+def command(
+    files: tuple[str, ...], run_id: str | None, who: str | None, confirm_judge: bool, admin: Admin, **said: Any
+) -> None:
     """Keep what people say of the runs of a running service.
 
-    FILE has label lines as `otel-ctxscore export` writes them (JSON lines or CSV, with the `run_id`), after a person
-    has put their verdicts in place of the judge's; - is standard input. A line that cannot be kept is said, and the
-    rest is kept.
+    FILE has label lines as `otel-ctxscore export --blank` writes them (JSON lines or CSV, with the `run_id`), after a
+    person has put their verdicts there; - is standard input. A line that cannot be kept is said, and the rest is kept.
+    A line of the judge's whose verdicts are all still the judge's is refused: it is nobody's word.
 
     Without FILE, one run by options: with --useful 0,2 these contexts are useful and all others are not, but for those
     of --unsure. The latest label of each person counts. `export --labels` writes them, `calibrate --labels` reads that.
@@ -43,15 +46,17 @@ def command(files: tuple[str, ...], run_id: str | None, who: str | None, admin: 
     \b
     otel-ctxscore label --run ID
     otel-ctxscore label --run ID --useful 0,2 --unsure 3 --relevance 0=high
-    otel-ctxscore export --format csv > runs.csv    # to be filled in
+    otel-ctxscore export --blank --format csv > runs.csv    # to be filled in
     otel-ctxscore label runs.csv --who ann
     """
     if bool(files) == (run_id is not None):
         raise click.UsageError("give either FILE or --run ID")
     if files and any(said.values()):
         raise click.UsageError("--useful, --used, --unsure, --relevance and --note go with --run")
+    if run_id is not None and confirm_judge:
+        raise click.UsageError("--confirm-judge goes with FILE")
     if run_id is None:
-        _label_lines(files, who, admin)
+        _label_lines(files, who, confirm_judge, admin)
         return
     run = admin.ask("GET", _path(run_id))
     if not any(said.values()):
@@ -120,14 +125,20 @@ def _pair(option: str, text: str, n: int) -> tuple[int, str]:
 # ---- lines of files ---------------------------------------------------------------------------------------------
 
 
-def _label_lines(files: Sequence[str], who: str | None, admin: Admin) -> None:
+def _label_lines(files: Sequence[str], who: str | None, confirm_judge: bool, admin: Admin) -> None:
     admin.ask("GET", "runs", query={"limit": 1})  # its answer bears the token that a change needs
     kept: Counter[str] = Counter()
-    refused = 0
+    refused = empty = 0
     for path in files:
         for number, line in _lines(path):
+            if without_verdict(line):
+                empty += 1
+                continue
             try:
-                answer = admin.ask("POST", f"{_path(_run_id(line))}/label", _signed(line, who))
+                path_of_run, signed = _path(_run_id(line)), _signed(line, who)
+                if is_judge(line.get("who")) and not confirm_judge:
+                    _changed(line, admin)
+                answer = admin.ask("POST", f"{path_of_run}/label", signed)
             except click.ClickException as fault:
                 refused += 1
                 print(f"{path}: line {number}: {fault.format_message()}", file=sys.stderr)
@@ -135,16 +146,19 @@ def _label_lines(files: Sequence[str], who: str | None, admin: Admin) -> None:
                 kept[answer["replica"]] += 1
                 click.echo(_told(answer))
     for replica, n in kept.items():
-        print(f"{n} labels kept by replica {replica}", file=sys.stderr)
+        print(f"{n} {'label' if n == 1 else 'labels'} kept by replica {replica}", file=sys.stderr)
+    if empty:
+        print(f"left out: {empty} {'line' if empty == 1 else 'lines'} without any verdict", file=sys.stderr)
     if refused or not kept:
-        raise click.ClickException(f"{refused} lines were not kept" if refused else "there is no label")
+        lines = "1 line was" if refused == 1 else f"{refused} lines were"
+        raise click.ClickException(f"{lines} not kept" if refused else "there is no label")
 
 
 def _lines(path: str) -> Iterator[tuple[int, Any]]:
     try:
-        with click.open_file(path, encoding="utf-8") as file:
+        with click.open_file(path, encoding="utf-8", errors="surrogateescape") as file:
             yield from raw(file)
-    except (OSError, UnicodeDecodeError, LabelError) as error:
+    except (OSError, LabelError) as error:
         raise click.ClickException(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
 
@@ -153,6 +167,22 @@ def _run_id(line: Any) -> str:
     if not isinstance(known, str) or not known:
         raise click.ClickException("run_id is missing; `calibrate --labels` takes lines without one")
     return known
+
+
+def _changed(line: Line, admin: Admin) -> None:
+    """Raises ClickException where a line of the judge's still says what the judge said."""
+    contexts = line.get("contexts")
+    if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):
+        return  # which the service refuses, with what is wrong
+    judged = judged_contexts(admin.ask("GET", _path(_run_id(line))))
+    own = {context["index"]: context for context in judged}
+    for place, context in enumerate(contexts):
+        first = own.get(context.get("index", place), {})
+        if any(context.get(name) != first.get(name) for name in VERDICT_FIELDS):
+            return
+    raise click.ClickException(
+        "all verdicts are still the judge's: fill in `export --blank`, or say --confirm-judge if a person has looked"
+    )
 
 
 def _signed(line: Line, who: str | None) -> Line:

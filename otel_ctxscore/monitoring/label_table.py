@@ -13,6 +13,8 @@ COLUMNS = (
 OF_CONTEXT = ("index", "id", "text", "useful", "relevance", "used", "note")
 OF_RUN = tuple(column for column in COLUMNS if column not in OF_CONTEXT)
 NEEDED = frozenset({"query", "text", "useful"})
+SEPARATORS = (",", ";", "\t")
+"""Those that spreadsheets write, which depends on the country."""
 MAX_CELL = 1 << 27
 """Characters of one cell, at most."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -41,18 +43,21 @@ def uncell(text: str) -> str:
     return text[1:] if text.startswith("'") and text[1:].startswith((*_FORMULA, "'")) else text
 
 
-def is_table(first: str) -> bool:
-    """Whether a file that begins with this line is such a table."""
+def separator(first: str) -> str | None:
+    """What separates the cells of a file that begins with this line; None where that is no such table."""
     bare = first.lstrip("\ufeff").strip()
-    return not bare.startswith(("{", "[")) and set(next(csv.reader([bare]), [])) >= NEEDED
+    if bare.startswith(("{", "[")):
+        return None
+    return next((one for one in SEPARATORS if set(next(csv.reader([bare], delimiter=one), [])) >= NEEDED), None)
 
 
-def read_table(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_table(lines: Iterable[str], separator: str = ",") -> Iterator[tuple[int, dict[str, Any]]]:
     """Label lines, each with the number of its first row. Rows of one run and person are one line, in the order of the
     table. Raises ValueError for an answer that is neither yes nor no."""
     csv.field_size_limit(MAX_CELL)
     found: dict[tuple[str, ...], tuple[int, dict[str, Any]]] = {}
-    rows = csv.DictReader(line.lstrip("\ufeff") if number == 0 else line for number, line in enumerate(lines))
+    bare = (line.lstrip("\ufeff") if number == 0 else line for number, line in enumerate(lines))
+    rows = csv.DictReader(bare, delimiter=separator)
     for number, raw in enumerate(rows, 2):
         row = {name: uncell(text) for name, text in raw.items() if isinstance(name, str) and isinstance(text, str)}
         key = tuple(row.get(column, "") for column in ("run_id", "who", "query", "response"))

@@ -21,9 +21,11 @@ from otel_ctxscore.core.stats import (
     estimate_judged,
     judge_rates,
 )
-from otel_ctxscore.monitoring.label_table import is_table, read_table
+from otel_ctxscore.monitoring.label_table import NEEDED, read_table, separator
 
 VERDICT_FIELDS = ("useful", "relevance", "used")
+_NO_TEXT = re.compile("[\0\udc80-\udcff]")
+"""What bytes that are no UTF-8 are read as, by `surrogateescape`; and what text has none of."""
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -49,25 +51,42 @@ def read(lines: Iterable[str]) -> Iterator[LabelledRun]:
 
 
 def raw(lines: Iterable[str]) -> Iterator[tuple[int, Any]]:
-    """The label lines as they stand, each with its number. Raises LabelError for what cannot be read."""
-    numbered = enumerate(lines, 1)
+    """The label lines as they stand, each with its number. Raises LabelError for what cannot be read. A file
+    is best opened with `errors="surrogateescape"`: what is no text is then refused by its line."""
+    numbered = _texts(lines)
     first = next(((number, text) for number, text in numbered if text.strip()), (1, ""))
-    if is_table(first[1]):
+    bare = first[1].lstrip("\ufeff").strip()
+    between = separator(bare)
+    if between is not None:
         try:
-            yield from read_table(chain([first[1]], (text for _, text in numbered)))
+            yield from read_table(chain([first[1]], (text for _, text in numbered)), between)
         except (ValueError, csv.Error) as error:
             raise LabelError(str(error)) from None
         return
+    if bare and not bare.startswith(("{", "[")):
+        raise LabelError(
+            f"line {first[0]}: is neither JSON nor the header of a table with {', '.join(sorted(NEEDED))}, as `export`"
+            " writes it"
+        )
     for number, text in chain([first], numbered):
         if text.strip():
             yield number, _json(number, text)
 
 
+def _texts(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    for number, text in enumerate(lines, 1):
+        if _NO_TEXT.search(text):
+            raise LabelError(f"line {number}: is no text in UTF-8, but JSON lines or CSV should stand there")
+        yield number, text
+
+
 def _json(number: int, text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text.lstrip("\ufeff"))
+    except json.JSONDecodeError as error:
+        raise LabelError(f"line {number}: is no JSON: {error.msg} at character {error.colno}") from None
     except (ValueError, RecursionError) as error:
-        raise LabelError(f"line {number}: {error}") from None
+        raise LabelError(f"line {number}: is no JSON that can be read: {error}") from None
 
 
 def checked(number: int, line: object) -> LabelledRun:
@@ -90,6 +109,17 @@ def without_text(line: object) -> bool:
         return False
     texts = [line.get("query"), *(context.get("text") for context in contexts if isinstance(context, dict))]
     return any(text is None or (isinstance(text, str) and _HASH.fullmatch(text)) for text in texts)
+
+
+def without_verdict(line: object) -> bool:
+    """Whether a line that the service wrote says nothing: the run has no contexts, or nobody has filled it in."""
+    contexts = line.get("contexts") if isinstance(line, dict) else None
+    if not isinstance(line, dict) or "run_id" not in line or not isinstance(contexts, list):
+        return False
+    return not any(
+        not isinstance(context, dict) or any(context.get(name) is not None for name in VERDICT_FIELDS)
+        for context in contexts
+    )
 
 
 def parse(line: object) -> LabelledRun:

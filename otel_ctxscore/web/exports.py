@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import replace
 
 from aiohttp import web
@@ -15,28 +15,33 @@ from otel_ctxscore.core.history import RunQuery
 from otel_ctxscore.core.kept_run import judged_contexts
 from otel_ctxscore.core.records import Record
 from otel_ctxscore.monitoring.label_table import COLUMNS, cell
-from otel_ctxscore.web.questions import BadQuestion, run_query
+from otel_ctxscore.web.questions import BadQuestion, run_query, single
 from otel_ctxscore.web.rendering import rfc3339
 from otel_ctxscore.web.status import History, Status
 
 FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 KINDS = ("runs", "labels")
+VERDICTS = ("judge", "none")
 CHUNK = 100
 
 
 def routes(status: Status) -> list[web.RouteDef]:
-    """`GET export`, with `kind`, `format` and the filters of `GET runs`; all, the newest run first where nothing is
-    said."""
+    """`GET export`, with `kind`, `verdicts`, `format` and the filters of `GET runs`; all, the newest run first where
+    nothing is said."""
 
     async def export(request: web.Request) -> web.StreamResponse:
-        given = dict(request.query)
+        given = single(request.query)
         form = _one_of("format", given.pop("format", "jsonl"), tuple(FORMATS))
         kind = _one_of("kind", given.pop("kind", "runs"), KINDS)
+        is_blank = _one_of("verdicts", given.pop("verdicts", "judge"), VERDICTS) == "none"
+        if is_blank and kind == "labels":
+            raise BadQuestion("labels without verdicts say nothing", "leave verdicts or kind=labels out")
         if {"limit", "cursor"} & given.keys():
             raise BadQuestion("an export has no pages", "leave limit and cursor out")
         query = run_query({"sort": "newest", **given, "limit": str(CHUNK)})
         query = replace(query, labelled=kind == "labels")
-        return await _streamed(request, _lines(status.history, query, form), f"{kind}.{form}")
+        lines = _lines(status.history, query, form, blank_line if is_blank else judge_line)
+        return await _streamed(request, lines, f"{kind}.{form}")
 
     return [web.get("/api/v1/export", export)]
 
@@ -58,11 +63,13 @@ async def _streamed(request: web.Request, chunks: AsyncIterator[bytes], name: st
     return answer
 
 
-async def _lines(history: History, query: RunQuery, form: str) -> AsyncIterator[bytes]:
+async def _lines(
+    history: History, query: RunQuery, form: str, run_line: Callable[[Record], Record]
+) -> AsyncIterator[bytes]:
     if form == "csv":
         yield _csv([COLUMNS])
     async for run in _all(history, query):
-        lines = [label_line(run, label) for label in run["labels"]] if query.labelled else [judge_line(run)]
+        lines = [label_line(run, label) for label in run["labels"]] if query.labelled else [run_line(run)]
         for line in lines:
             yield _csv(_rows(line)) if form == "csv" else f"{json.dumps(line)}\n".encode()
 
@@ -83,6 +90,12 @@ def judge_line(run: Record) -> Record:
     who = f"judge {judge['tier']} {judge['model']}" if judge["tier"] else None
     contexts = [_context(context, context) for context in judged_contexts(run)]
     return {**_line(run, who, run["at"], contexts), "scores": run["scores"]}
+
+
+def blank_line(run: Record) -> Record:
+    """A run as a label line in which nobody has said anything yet: what a person fills in without having seen what the
+    judge says."""
+    return _line(run, None, run["at"], [_context(context, {}) for context in judged_contexts(run)])
 
 
 def label_line(run: Record, label: Record) -> Record:

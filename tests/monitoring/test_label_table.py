@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_ctxscore.monitoring.label_table import COLUMNS, cell, uncell
-from otel_ctxscore.monitoring.labels import LabelError, raw, read, without_text
+from otel_ctxscore.monitoring.labels import LabelError, raw, read, without_text, without_verdict
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
 
@@ -95,6 +95,42 @@ HASH = f"sha256:{'0' * 64}"
 )
 def test_a_line_whose_text_is_gone_is_told_from_a_faulty_one(line: Any, gone: bool) -> None:
     assert without_text(line) is gone
+
+
+@pytest.mark.parametrize("between", [";", "\t"])
+def test_other_separators_are_known_by_the_header(between: str) -> None:
+    text = f"query{between}text{between}useful\nq{between}a, b{between}yes\n"
+    [one] = read(io.StringIO(text, newline=""))
+    assert (one.run.judged[0].text, one.useful) == ("a, b", (True,))
+
+
+@pytest.mark.parametrize(
+    ("lines", "what"),
+    [
+        (["name,price\n", "a,1\n"], "line 1: is neither JSON nor the header of a table with query, text, useful"),
+        (["{}\n", "{]\n"], "line 2: is no JSON: "),
+        (["PK\x03\x04\0\n"], "line 1: is no text in UTF-8"),
+        (["{}\n", "\udcff\n"], "line 2: is no text in UTF-8"),
+    ],
+)
+def test_what_is_no_label_file_is_said_by_line(lines: list[str], what: str) -> None:
+    with pytest.raises(LabelError, match=what):
+        list(raw(lines))
+
+
+@pytest.mark.parametrize(
+    ("line", "empty"),
+    [
+        ({"run_id": "r", "contexts": []}, True),
+        ({"run_id": "r", "contexts": [{"text": "a", "useful": None}]}, True),
+        ({"run_id": "r", "contexts": [{"text": "a", "used": False}]}, False),
+        ({"contexts": []}, False),
+        ({"run_id": "r"}, False),
+        ([], False),
+    ],
+)
+def test_a_line_that_nobody_filled_in_is_told_from_a_faulty_one(line: Any, empty: bool) -> None:
+    assert without_verdict(line) is empty
 
 
 def test_lines_keep_their_numbers() -> None:

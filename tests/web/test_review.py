@@ -310,6 +310,16 @@ async def test_the_export_of_runs_is_what_a_person_fills_in(desk: Desk) -> None:
     assert (await answer.json())["hint"] == "kind is one of runs, labels"
 
 
+async def test_a_blank_export_shows_nothing_of_the_judge(desk: Desk) -> None:
+    [line] = [json.loads(await (await desk.http.get("/api/v1/export?verdicts=none")).text())]
+    assert (line["who"], "scores" in line) == (None, False)
+    verdicts = {context[name] for context in line["contexts"] for name in ("useful", "relevance", "used", "note")}
+    assert (verdicts, len(line["contexts"])) == ({None}, 3)
+    line["contexts"][0]["useful"] = True
+    await desk.post("label", {**line, "who": "ann"})
+    assert (await desk.http.get("/api/v1/export?verdicts=none&kind=labels")).status == 400
+
+
 # ---- the page ---------------------------------------------------------------------------------------------------
 
 
