@@ -57,6 +57,9 @@ def test_commands_ask_a_service_and_say_which_one_it_is(service: Serving) -> Non
     listed = asked(service, "runs")
     assert listed.out.splitlines()[1].startswith(f" {4:032x}"), listed.out
     assert "4 runs of " in listed.err
+    known_runs = json.loads(service.get("/api/v1/runs"))["runs"]
+    assert all(run["run_id"] in listed.out.replace("\n", " ").split() for run in known_runs), listed.out
+    assert "\n1 run of " in f"\n{asked(service, 'runs', '--limit', '1').err}"
     [worst] = [
         json.loads(line) for line in asked(service, "runs", "--format", "jsonl", "--limit", "1").out.splitlines()
     ]

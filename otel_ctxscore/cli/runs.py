@@ -43,15 +43,24 @@ def command(form: str, admin: Admin, **filters: Any) -> None:
             click.echo(json.dumps(run))
     else:
         Console(width=None if sys.stdout.isatty() else 160).print(_table(found["runs"]))
-    print(f"{len(found['runs'])} runs of {found['replica']}{', and more' if found['next'] else ''}", file=sys.stderr)
+    n = len(found["runs"])
+    print(
+        f"{n} {'run' if n == 1 else 'runs'} of {found['replica']}{', and more' if found['next'] else ''}",
+        file=sys.stderr,
+    )
 
 
 def _table(runs: list[dict[str, Any]]) -> Table:
-    table = Table("trace", "service", "scores", "outcome", "query", "at", box=None)
+    table = Table(box=None)
+    for name in ("trace", "run"):  # to be copied, so they are whole even where the other columns suffer for it
+        longest = max((len(run[f"{name}_id"] or "-") for run in runs), default=1)
+        table.add_column(name, min_width=longest, no_wrap=True)
+    for name in ("service", "scores", "outcome", "query", "at"):
+        table.add_column(name)
     for run in runs:
         reason = f" ({run['reason']})" if run["reason"] else ""
         cells = (
-            run["trace_id"] or "-", run["service"], _scores(run["scores"]), f"{run['outcome']}{reason}",
+            run["trace_id"] or "-", run["run_id"], run["service"], _scores(run["scores"]), f"{run['outcome']}{reason}",
             short(run["query"] or "-"), run["at"],
         )  # fmt: skip
         add_row(table, *map(short, cells))
