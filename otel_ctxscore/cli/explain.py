@@ -67,9 +67,10 @@ def _known(admin: Admin, trace_id: str, form: str) -> None:
 async def _explain(files: tuple[str, ...], form: str, config: configuration.Config, report: Report) -> None:
     extract = parts.reader(config)
     objects: list[dict[str, object]] = []
-    found = 0
+    found = written_out = 0
     for trace in batch.traces(files, lambda _: True, report, config):
         if not isinstance(trace, Trace):
+            written_out += 1
             continue
         extraction = await extract(trace)
         found += 1
@@ -79,5 +80,7 @@ async def _explain(files: tuple[str, ...], form: str, config: configuration.Conf
             click.echo(render(trace, extraction))
     if form == "json":
         click.echo(json.dumps(objects, ensure_ascii=False, indent=2))
-    elif not found:
+    if written_out:
+        print(f"{written_out} runs stand in the files as such: nothing is read out of spans there", file=sys.stderr)
+    elif form != "json" and not found:
         print("no trace in these files", file=sys.stderr)

@@ -50,7 +50,7 @@ def considered_in(
             Considered(span.span_id.hex(), "span of an evaluator", "evaluations are not read")
             for span in seen.evaluators
         ),
-        *(() if any(turn.sorted.kept for turn in turns) else _unknown(seen)),
+        *(() if any(turn.sorted.kept for turn in turns) else (*_unknown(seen), *_elsewhere(mappings, options))),
         *(Considered("", f"mapping {m.name!r}", why) for m in mappings for why in _unmatched(m, seen)),
     ]
     return tuple(dict.fromkeys(found))
@@ -69,6 +69,13 @@ def _unknown(seen: Seen) -> Iterator[Considered]:
         if shaped_lists_in(Node(value, name)) is not None:
             why = "no dialect knows this attribute, which looks like documents: declare a mapping (extraction.mappings)"
             yield Considered(span.span_id.hex(), f"attribute {name!r}", why)
+
+
+def _elsewhere(applied: Sequence[Mapping], options: Options) -> Iterator[Considered]:
+    """Mappings that are for other traces, where nothing read this one: their `when` may be misspelt."""
+    for mapping in options.mappings:
+        if mapping not in applied:
+            yield Considered("", f"mapping {mapping.name!r}", "no span of this trace matches its `when`")
 
 
 def _unmatched(mapping: Mapping, seen: Seen) -> Iterator[str]:

@@ -62,7 +62,10 @@ def test_a_mapping_reads_what_no_dialect_knows() -> None:
 
 def test_a_mapping_that_does_not_apply_changes_nothing() -> None:
     extraction = house(scope="another").extraction(declared())
-    assert (extraction.outcome, extraction.considered) == (TraceOutcome.NOT_RAG, ())
+    assert extraction.outcome is TraceOutcome.NOT_RAG
+    assert [(c.what, c.why_not) for c in extraction.considered] == [
+        ("mapping 'house'", "no span of this trace matches its `when`")
+    ]
 
 
 def test_a_selector_that_matches_no_span_is_told() -> None:
