@@ -16,6 +16,9 @@ from otel_ctxscore.cli.run_filters import run_filters
 from otel_ctxscore.cli.tables import add_row
 from otel_ctxscore.core.history import MAX_LIMIT
 
+WIDTH = 160
+"""Characters of the table, at least."""
+
 
 @click.command("runs")
 @run_filters
@@ -42,7 +45,9 @@ def command(form: str, admin: Admin, **filters: Any) -> None:
         for run in found["runs"]:
             click.echo(json.dumps(run))
     else:
-        Console(width=None if sys.stdout.isatty() else 160).print(_table(found["runs"]))
+        # A terminal that is narrower breaks the lines, and nothing of them is lost.
+        width = max(WIDTH, Console().width) if sys.stdout.isatty() else WIDTH
+        Console(width=width).print(_table(found["runs"]))
     n = len(found["runs"])
     print(
         f"{n} {'run' if n == 1 else 'runs'} of {found['replica']}{', and more' if found['next'] else ''}",
