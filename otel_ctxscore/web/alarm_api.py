@@ -17,6 +17,7 @@ from otel_ctxscore.web.access import user
 from otel_ctxscore.web.errors import error
 from otel_ctxscore.web.estimates import compared_of, estimate_of, window_of
 from otel_ctxscore.web.history_api import summary
+from otel_ctxscore.web.questions import known
 from otel_ctxscore.web.rendering import rfc3339
 from otel_ctxscore.web.status import Status
 
@@ -30,14 +31,16 @@ def routes(status: Status) -> list[web.RouteDef]:
     """`GET alarms`, `GET alarms/{id}`, `POST alarms/{id}/ack` with an optional `{"by": NAME}`."""
 
     async def alarms(request: web.Request) -> web.Response:
+        known(request.query, ())
         series = [_series(*one) for one in status.alarm_statuses()]
         return web.json_response({"alarms": [shown(record) for record in status.alarms()], "series": series})
 
     async def alarm(request: web.Request) -> web.Response:
-        known = request.match_info["id"]
-        found = alarm_of(status, known)
+        known(request.query, ())
+        asked = request.match_info["id"]
+        found = alarm_of(status, asked)
         if found is None:
-            return _unknown(known)
+            return _unknown(asked)
         inquiry = await inquiry_of(status, found)
         body = {**shown(found), **_json(inquiry), "worst": await worst_of(status, inquiry)}
         return web.json_response({**body, "replica": status.replica})
@@ -46,9 +49,9 @@ def routes(status: Status) -> list[web.RouteDef]:
         by = await _by(request)
         if by is None:
             return error(400, "by is no name", f'send {{"by": NAME}} of at most {MAX_NAME} characters, or nothing')
-        known = request.match_info["id"]
-        record = await status.acknowledge(known, by)
-        return web.json_response(shown(record)) if record is not None else _unknown(known)
+        asked = request.match_info["id"]
+        record = await status.acknowledge(asked, by)
+        return web.json_response(shown(record)) if record is not None else _unknown(asked)
 
     return [
         web.get("/api/v1/alarms", alarms),

@@ -28,6 +28,7 @@ def routes(status: Status) -> list[web.RouteDef]:
         return told({"runs": [summary(run) for run in found.runs], "next": found.next})
 
     async def trace(request: web.Request) -> web.Response:
+        known(request.query, ())
         asked = trace_id(request.match_info["trace_id"])
         found = await history.trace(asked)
         if found is None:
@@ -90,9 +91,9 @@ def absent(status: Status, asked: bytes) -> tuple[str, str]:
     )
 
 
-def shown(known: dict[str, Any]) -> dict[str, Any]:
+def shown(record: dict[str, Any]) -> dict[str, Any]:
     """A record as the API gives it."""
-    return {**known, "at": rfc3339(known["at"])}
+    return {**record, "at": rfc3339(record["at"])}
 
 
 def summary(run: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from otel_ctxscore.monitoring.overview import JudgeCost, Overview, SeriesView, S
 from otel_ctxscore.monitoring.past import kept_window
 from otel_ctxscore.web.chart import Chart, chart
 from otel_ctxscore.web.estimates import estimate_of, window_of
-from otel_ctxscore.web.questions import BadQuestion, known, moment, whole
+from otel_ctxscore.web.questions import BadQuestion, known, moment, single, whole
 from otel_ctxscore.web.rendering import page, query, rfc3339
 from otel_ctxscore.web.runs_page import RELATIVES
 from otel_ctxscore.web.status import Snapshot, Status
@@ -31,10 +31,11 @@ def routes(status: Status) -> list[web.RouteDef]:
 
     async def shown(request: web.Request) -> web.Response:
         given = {name: request.query.get(name, "") for name in PARAMETERS}
-        refresh, asked = _refresh(request.query.get("refresh", "")), dict(request.query)
-        asked.pop("refresh", None)
+        refresh = _refresh(request.query.get("refresh", ""))
         found, trouble = None, None
         try:
+            asked = single(request.query)
+            asked.pop("refresh", None)
             found = await overview_of(status, asked)
         except BadQuestion as refusal:
             trouble = refusal
@@ -48,8 +49,8 @@ def routes(status: Status) -> list[web.RouteDef]:
             trouble=trouble,
             drawn=_charts(found) if found else {},
             relatives=RELATIVES,
-            given=given,
             services=sorted({series.service for series, _ in status.alarm_statuses()}),
+            given=given,
             choices=SINCE,
             following=_following(found, given),
             refresh=refresh,

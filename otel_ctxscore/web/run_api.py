@@ -15,7 +15,7 @@ from otel_ctxscore.web.access import user
 from otel_ctxscore.web.agreement import with_agreement
 from otel_ctxscore.web.errors import Refused
 from otel_ctxscore.web.label_body import read_label
-from otel_ctxscore.web.questions import BadQuestion
+from otel_ctxscore.web.questions import BadQuestion, known
 from otel_ctxscore.web.rendering import rfc3339
 from otel_ctxscore.web.review import Review
 from otel_ctxscore.web.status import Status
@@ -31,6 +31,7 @@ def routes(status: Status, review: Review) -> list[web.RouteDef]:
         return web.json_response({**body, "replica": status.replica})
 
     async def run(request: web.Request) -> web.Response:
+        known(request.query, ())
         return told(whole(await found(status, request)))
 
     async def judge(request: web.Request) -> web.Response:
@@ -63,10 +64,10 @@ def routes(status: Status, review: Review) -> list[web.RouteDef]:
 
 async def found(status: Status, request: web.Request) -> Record:
     """The run that a request speaks of. Raises Refused."""
-    known = request.match_info["id"]
-    run = await status.history.run(known)
+    asked = request.match_info["id"]
+    run = await status.history.run(asked)
     if run is None:
-        what = f"replica {status.replica} does not know run {known[:100]}"
+        what = f"replica {status.replica} does not know run {asked[:100]}"
         raise Refused(
             404, what, "another replica has it, or it went with state.max_age: GET /api/v1/runs lists its own"
         )
@@ -96,8 +97,8 @@ def whole(run: Record) -> Record:
     return {**_dated(run), "labels": labels, "again": None if run["again"] is None else _dated(run["again"])}
 
 
-def _dated(known: Record) -> Record:
-    return {**known, "at": rfc3339(known["at"])}
+def _dated(record: Record) -> Record:
+    return {**record, "at": rfc3339(record["at"])}
 
 
 async def _body(request: web.Request) -> Any:

@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from aiohttp import web
 
 from otel_ctxscore.web.history_api import absent
 from otel_ctxscore.web.meanings import meaning
-from otel_ctxscore.web.questions import BadQuestion, trace_id
-from otel_ctxscore.web.rendering import page
+from otel_ctxscore.web.questions import BadQuestion, known, trace_id
+from otel_ctxscore.web.rendering import page, trace_link
 from otel_ctxscore.web.status import Status
 
+PARAMETERS = ("trace_id",)
 
-def routes(status: Status) -> list[web.RouteDef]:
-    """`/why`, with `?trace_id=`."""
+
+def routes(status: Status, trace_url: str | None) -> list[web.RouteDef]:
+    """`/why`, with `?trace_id=`; its status is that of `GET /api/v1/traces/{trace_id}`."""
 
     async def why(request: web.Request) -> web.Response:
         given = request.query.get("trace_id", "")
-        found, trouble = None, None
-        if given.strip():
-            try:
+        found: dict[str, Any] | None = None
+        trouble: tuple[str, str] | None = None
+        answer = 200
+        try:
+            if "trace_id" in known(request.query, PARAMETERS):
                 asked = trace_id(given)
                 found = await status.history.trace(asked)
-                trouble = absent(status, asked) if found is None else None
-            except BadQuestion as refusal:
-                trouble = (str(refusal), refusal.hint)
-        return page("why.html", "why", given=given, it=found, trouble=trouble, meaning=meaning, replica=status.replica)
+                if found is None:
+                    answer, trouble = 404, absent(status, asked)
+        except BadQuestion as refusal:
+            answer, trouble = 400, (str(refusal), refusal.hint)
+        return page(
+            "why.html",
+            "why",
+            status=answer,
+            given=given,
+            it=found,
+            trouble=trouble,
+            link=partial(trace_link, trace_url),
+            meaning=meaning,
+            replica=status.replica,
+        )
 
     return [web.get("/why", why)]

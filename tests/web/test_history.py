@@ -117,6 +117,8 @@ async def test_pages_follow_each_other(rig: Rig) -> None:
     [
         ("runs?below=low", "below is 'low'"),
         ("runs?below=nan", "below"),
+        ("runs?below=2", "below is '2'"),
+        ("runs?below=-1", "below is '-1'"),
         ("runs?outcome=fine", "outcome is 'fine'"),
         ("runs?reason=scored", "reason"),
         ("runs?since=yesterday", "since is 'yesterday'"),
@@ -127,6 +129,26 @@ async def test_pages_follow_each_other(rig: Rig) -> None:
         ("runs?cursor=x", "cursor"),
         ("runs?segment=a", "segment and value"),
         ("runs?scorrer=a", "no parameter 'scorrer'"),
+        ("runs?service=a&service=b", "service stands there more than once"),
+        ("runs?since=99999999999d", "since is '99999999999d'"),
+        ("runs?until=99999999999d", "until is '99999999999d'"),
+        (f"runs?since={'9' * 400}d", "since is '999"),
+        ("runs?since=0001-01-01", "since is '0001-01-01'"),
+        ("runs?since=0h", "not before now"),
+        ("runs?since=9999-12-31", "not before now"),
+        ("runs?since=1h&until=2h", "until is '2h', which is not after since"),
+        ("export?since=99999999999d", "since is '99999999999d'"),
+        ("export?format=csv&format=jsonl", "format stands there more than once"),
+        ("overview?since=99999999999d", "since is '99999999999d'"),
+        ("overview?page=1&page=2", "page stands there more than once"),
+        ("segments?since=0h", "not before now"),
+        ("segments?scorrer=a", "no parameter 'scorrer'"),
+        ("documents?since=99999999999d", "since is '99999999999d'"),
+        ("documents?kind=id", "no parameter 'kind'"),
+        ("alarms?service=a", "no parameter 'service'"),
+        ("alarms/a1?since=1h", "no parameter 'since'"),
+        (f"traces/{TRACE}?service=a", "no parameter 'service'"),
+        ("runs/r1?service=a", "no parameter 'service'"),
         ("export?format=xml", "format"),
         ("export?cursor=1", "no pages"),
         ("documents?by=name", "by is"),
@@ -162,7 +184,7 @@ async def test_a_trace_says_what_became_of_it(rig: Rig) -> None:
 async def test_a_trace_that_is_not_known_has_a_reason(rig: Rig, where: Any, said: str) -> None:
     rig.service.where = where
     assert said in (await rig.json(f"traces/{5:032x}", 404))["error"]
-    assert said in text(await rig.page(f"/why?trace_id={5:032x}"))
+    assert said in text(await rig.page(f"/why?trace_id={5:032x}", 404))
 
 
 async def test_every_answer_says_who_gave_it(rig: Rig) -> None:
@@ -264,7 +286,22 @@ async def test_filters_and_pages_are_links(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/runs?below=x", "/runs?cursor=x", "/documents?by=x", "/documents?page=0", "/documents?limit=x"]
+    "path",
+    [
+        "/?since=0h",
+        "/?service=a&service=b",
+        "/documents?by=x",
+        "/documents?kind=id",
+        "/documents?limit=x",
+        "/documents?page=0",
+        "/runs?below=2",
+        "/runs?below=x",
+        "/runs?cursor=x",
+        "/runs?since=99999999999d",
+        "/runs?sort=newest&sort=worst",
+        "/segments?scorrer=a",
+        "/why?trace=a",
+    ],
 )
 async def test_a_filter_that_cannot_be_read_is_said_on_the_page(rig: Rig, path: str) -> None:
     assert 'role="alert"' in await rig.page(path, 400)
@@ -272,7 +309,7 @@ async def test_a_filter_that_cannot_be_read_is_said_on_the_page(rig: Rig, path: 
 
 async def test_a_trace_is_looked_up_as_it_is_pasted(rig: Rig) -> None:
     assert "Every scorer that is on gave a value" in text(await rig.page(f"/why?trace_id=+{TRACE.upper()}+"))
-    assert "is no trace id" in text(await rig.page("/why?trace_id=hello"))
+    assert "is no trace id" in text(await rig.page("/why?trace_id=hello", 400))
     assert "Paste the id" in text(await rig.page("/why"))
     assert "No such run" in await rig.page("/runs/nothing", 404)
 
@@ -289,7 +326,7 @@ async def test_what_traces_hold_is_text_and_nothing_else(rig: Rig) -> None:
     rig.add(whole, trace=f"{3:032x}", service=HOSTILE, hint=HOSTILE, considered=considered)
     for path in (
         "/runs", f"/runs/{evaluation_id(whole)}", f"/why?trace_id={3:032x}", "/documents", "/documents?by=source",
-        "/runs?service=%3Cscript%3E", "/why?trace_id=%3Cscript%3E", "/documents?service=%22%3E%3Cscript%3E",
+        "/runs?service=%3Cscript%3E", "/documents?service=%22%3E%3Cscript%3E",
     ):  # fmt: skip
         found = Elements(await rig.page(path))
         tags = {tag for tag, _ in found.tags}
