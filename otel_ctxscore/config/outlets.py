@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr, model_validator
 
 from otel_ctxscore.config.intake import KafkaSecurity
 from otel_ctxscore.config.section import ClientTls, Section, Tls
-from otel_ctxscore.config.values import Address, CodeOrPlugin, Duration, Options, Size, Url
+from otel_ctxscore.config.values import Address, CodeOrPlugin, Duration, Options, Size, TraceUrl, Url
 
 
 class Metrics(Section):
@@ -117,5 +117,5 @@ class Admin(Section):
     """Allow another address without a login."""
     hosts: list[str] = []
     """Further names under which the page is reached (Host check)."""
-    trace_url: str | None = None
+    trace_url: TraceUrl | None = None
     """Link to a trace elsewhere: https://.../trace/{trace_id}?uiFind={span_id}"""

@@ -74,6 +74,12 @@ def _url(text: str) -> str:
     return text
 
 
+def _trace_url(text: str) -> str:
+    if "{trace_id}" not in text:
+        raise ValueError("has no {trace_id}: every link would lead to the same place")
+    return _url(text)
+
+
 def _code(text: str) -> str:
     module, _, name = text.partition(":")
     if not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):
@@ -125,6 +131,8 @@ Address = Annotated[str, AfterValidator(_address)]
 """`host:port`."""
 Url = Annotated[str, AfterValidator(_url)]
 """`http://...` or `https://...`."""
+TraceUrl = Annotated[str, AfterValidator(_trace_url)]
+"""The same with `{trace_id}` in it, and `{span_id}` where wanted."""
 Code = Annotated[str, AfterValidator(_code)]
 """`package.module:function`."""
 CodeOrPlugin = Annotated[str, AfterValidator(_code_or_plugin)]

@@ -51,7 +51,7 @@ def application(admin: Admin, status: Status, metrics: Metrics, review: Review) 
     """All views behind the checks."""
     app = web.Application(
         middlewares=[
-            errors.as_json,
+            errors.told,
             access.host_check(admin.listen, admin.hosts),
             access.login(admin.auth),
             access.writes,
@@ -115,7 +115,10 @@ def _static() -> list[web.RouteDef]:
     async def css(request: web.Request) -> web.Response:
         return web.Response(text=style, content_type="text/css")
 
-    return [web.get("/static/style.css", css)]
+    async def no_icon(request: web.Request) -> web.Response:
+        return web.Response(status=204)
+
+    return [web.get("/static/style.css", css), web.get("/favicon.ico", no_icon)]
 
 
 def _replica(status: Status) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:

@@ -1,4 +1,4 @@
-"""Errors of the admin address, as `{"error": ..., "hint": ...}`."""
+"""Errors of the admin address: `{"error": ..., "hint": ...}`, and a page for who reads pages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from aiohttp import web
 
 from otel_ctxscore.core.errors import StateError
 from otel_ctxscore.web.questions import BadQuestion
+from otel_ctxscore.web.rendering import page
 
 log = logging.getLogger(__name__)
 Answerer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -30,23 +31,31 @@ class Refused(Exception):  # noqa: N818 -- a state of the service, not a fault
 
 
 @web.middleware
-async def as_json(request: web.Request, handler: Answerer) -> web.StreamResponse:
-    """Whatever goes wrong is an error of that form; a fault of our own is logged with its trace back."""
+async def told(request: web.Request, handler: Answerer) -> web.StreamResponse:
+    """Whatever goes wrong is told in that form; a fault of our own is logged with its trace back."""
     try:
         return await handler(request)
     except BadQuestion as refusal:
-        return error(400, str(refusal), refusal.hint)
+        return _answer(request, 400, str(refusal), refusal.hint)
     except Refused as refusal:
-        return error(refusal.status, str(refusal), refusal.hint)
+        return _answer(request, refusal.status, str(refusal), refusal.hint)
     except StateError as fault:
-        return error(503, str(fault), "see state.path and state.max_size, and the log of the service")
+        return _answer(request, 503, str(fault), "see state.path and state.max_size, and the log of the service")
     except web.HTTPMethodNotAllowed as refusal:
         allowed = ", ".join(sorted(refusal.allowed_methods))
         return error(405, f"{request.method} is not allowed here", f"allowed: {allowed}", Allow=allowed)
     except web.HTTPNotFound:
-        return error(404, f"there is no {request.path}", "the page is at /, metrics at /metrics")
+        return _answer(request, 404, f"there is no {request.path}", "the page is at /, metrics at /metrics")
     except web.HTTPException as refusal:
-        return error(refusal.status, refusal.reason, "see docs/http.md")
+        return _answer(request, refusal.status, refusal.reason, "see docs/http.md")
     except Exception:
         log.exception("the admin address failed at %s", request.path)
-        return error(500, "internal error", "the log of the service has the trace back")
+        return _answer(request, 500, "internal error", "the log of the service has the trace back")
+
+
+def _answer(request: web.Request, status: int, what: str, hint: str) -> web.Response:
+    reads_pages = "text/html" in request.headers.get("Accept", "") and not request.path.startswith("/api/")
+    if not reads_pages:
+        return error(status, what, hint)
+    root = "../" * (request.path.count("/") - 1)
+    return page("error.html", "", root=root, status=status, what=what, hint=hint[:1].upper() + hint[1:])

@@ -36,6 +36,8 @@ from otel_ctxscore.core.errors import ConfigError
         ("sampling: {rules: [{name: a, match: {}, rate: 1}, {name: a, match: {}, rate: 0.5}]}", ["sampling: rules: more than one is named a"]),
         ("sinks: {webhook: {url: 'ftp://h/x', secret: s}}", ["sinks.webhook.url: is no URL; write http://... or https://... (given: 'ftp://h/x')"]),
         ("sinks: {webhook: {url: 'https:///x', secret: s}}", ["sinks.webhook.url: is no URL; write http://... or https://... (given: 'https:///x')"]),
+        ("admin: {trace_url: 'javascript:alert(1)//{trace_id}'}", ["admin.trace_url: is no URL; write http://... or https://... (given: 'javascript:alert(1)//{trace_id}')"]),
+        ("admin: {trace_url: 'https://h/trace/{id}'}", ["admin.trace_url: has no {trace_id}: every link would lead to the same place (given: 'https://h/trace/{id}')"]),
         ("assembly: {max_size: 0MiB}", ["assembly.max_size: input should be greater than 0 (given: '0MiB')"]),
         ("sources: {otlp: {max_request_size: 0B}}", ["sources.otlp.max_request_size: input should be greater than 0 (given: '0B')"]),
         ("[1]", ["the configuration is a mapping of sections, not a list"]),

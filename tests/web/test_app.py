@@ -133,3 +133,22 @@ async def test_tls_files_that_cannot_be_read_are_one_clear_line(tmp_path: Path) 
 def test_an_open_address_is_refused_before_anything_listens() -> None:
     with pytest.raises(ConfigError):
         AdminServer(Admin(listen="0.0.0.0:0"), FakeService(), Metrics(), NoReview())
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "status", "found"),
+    [
+        ("/zzz/a", "text/html,*/*;q=0.8", 404, '<a href="../runs"'),
+        ("/zzz/<b>", "text/html", 404, "there is no /zzz/&lt;b&gt;"),
+        ("/segments?bogus=1", "text/html", 400, "<h1>"),
+        ("/zzz", "*/*", 404, '{"error": '),
+        ("/api/v1/zzz", "text/html", 404, '{"error": '),
+        ("/favicon.ico", "image/*", 204, ""),
+    ],
+)
+async def test_an_error_is_a_page_for_who_reads_pages(path: str, accept: str, status: int, found: str) -> None:
+    async with client() as http:
+        answer = await http.get(path, headers={"Accept": accept})
+        body = await answer.text()
+    assert answer.status == status
+    assert found in body
