@@ -71,6 +71,8 @@ def test_an_alarm_rises_is_acknowledged_and_survives_a_restart(service: Serving)
 
     acknowledged = command(service, "ack", record["id"], "--by", "ana")
     assert (acknowledged.code, "acknowledged by ana" in acknowledged.out) == (0, True)
+    twice = run("alarms", "ack", record["id"], "--by", "bob", "--url", f"http://{service.admin}")
+    assert "was acknowledged by ana" in twice.out
     (row,) = alarms(service)["series"]
     assert (row["state"], row["ratio"]) == ("quiet", 0)
     service.stop(signal.SIGKILL)

@@ -23,7 +23,8 @@ def command(context: click.Context, admin: Admin) -> None:
 
     For each series it says how much evidence there is that its mean fell below the reference: 1 is an alarm.
     """
-    context.obj = admin
+    given = {name: value for name, value in context.params.items() if value is not None}
+    context.default_map = dict.fromkeys(command.commands, given)  # options may stand before `show` and `ack`, or after
     if context.invoked_subcommand is None:
         found = admin.ask("GET", "alarms")
         console = Console(width=None if sys.stdout.isatty() else 160)
@@ -35,8 +36,8 @@ def command(context: click.Context, admin: Admin) -> None:
 
 @command.command("show")
 @click.argument("known", metavar="ID")
-@click.pass_obj
-def show(admin: Admin, known: str) -> None:
+@asks_admin
+def show(known: str, admin: Admin) -> None:
     """Say what is known about an alarm: since when, how much, where, what else changed, and the worst runs."""
     console = Console(width=None if sys.stdout.isatty() else 160, markup=False, highlight=False)
     for line in lines(admin.ask("GET", f"alarms/{known}"), admin.url):
@@ -46,10 +47,15 @@ def show(admin: Admin, known: str) -> None:
 @command.command("ack")
 @click.argument("known", metavar="ID")
 @click.option("--by", default=getpass.getuser, help="Who takes note of it; you, where not given.")
-@click.pass_obj
-def ack(admin: Admin, known: str, by: str) -> None:
+@asks_admin
+def ack(known: str, by: str, admin: Admin) -> None:
     """Take note of an alarm: its evidence goes back to nothing, and it may rise again."""
-    admin.ask("GET", f"alarms/{known}")
+    before = admin.ask("GET", f"alarms/{known}")
+    if before["acknowledged"]:
+        click.echo(
+            f"{known}: was acknowledged by {before['acknowledged_by'] or 'somebody'} at {before['acknowledged']}"
+        )
+        return
     record = admin.ask("POST", f"alarms/{known}/ack", {"by": by})
     click.echo(f"{record['id']}: acknowledged by {record['acknowledged_by'] or 'nobody'} at {record['acknowledged']}")
 

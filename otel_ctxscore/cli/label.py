@@ -63,6 +63,8 @@ def command(
         click.echo("\n".join(_shown(run)))
         _by(run["replica"])
         return
+    if not judged_contexts(run):
+        raise click.ClickException(f"run {run_id} has no context that could be labelled")
     body = {"who": who or getpass.getuser(), "contexts": _contexts(len(judged_contexts(run)), **said)}
     kept = admin.ask("POST", f"{_path(run_id)}/label", body)
     click.echo(_told(kept))

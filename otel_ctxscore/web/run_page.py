@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -77,8 +78,12 @@ def routes(status: Status, review: Review, trace_url: str | None) -> list[web.Ro
 
         return answer
 
+    async def back(request: web.Request) -> web.Response:
+        return web.Response(status=303, headers={"Location": f"../{quote(request.match_info['id'], safe='')}"})
+
     return [
         web.get("/runs/{id}", run),
+        web.get("/runs/{id}/{form:judge|label|anchor|forget}", back),  # the address of a form that was sent back
         web.post("/runs/{id}/judge", posted(judge)),
         web.post("/runs/{id}/label", posted(label)),
         web.post("/runs/{id}/anchor", posted(anchor)),

@@ -373,7 +373,9 @@ async def test_a_form_of_an_old_page_is_answered_with_a_page(desk: Desk) -> None
 
 @pytest.mark.parametrize("path", ["judge", "label", "anchor", "forget"])
 async def test_nothing_happens_by_a_link(desk: Desk, path: str) -> None:
-    assert (await desk.http.get(f"/runs/{desk.known}/{path}")).status == 405
+    answer = await desk.http.get(f"/runs/{desk.known}/{path}", allow_redirects=False)
+    assert (answer.status, answer.headers["Location"]) == (303, f"../{desk.known}")
+    assert (await desk.get())["again"] is None
 
 
 async def test_what_people_write_is_text_and_nothing_else(desk: Desk) -> None:
