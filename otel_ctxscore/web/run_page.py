@@ -81,13 +81,11 @@ def routes(status: Status, review: Review, trace_url: str | None) -> list[web.Ro
     async def back(request: web.Request) -> web.Response:
         return web.Response(status=303, headers={"Location": f"../{quote(request.match_info['id'], safe='')}"})
 
+    forms = {"judge": judge, "label": label, "anchor": anchor, "forget": forget}
     return [
         web.get("/runs/{id}", run),
-        web.get("/runs/{id}/{form:judge|label|anchor|forget}", back),  # the address of a form that was sent back
-        web.post("/runs/{id}/judge", posted(judge)),
-        web.post("/runs/{id}/label", posted(label)),
-        web.post("/runs/{id}/anchor", posted(anchor)),
-        web.post("/runs/{id}/forget", posted(forget)),
+        *(web.post(f"/runs/{{id}}/{name}", posted(doing)) for name, doing in forms.items()),
+        *(web.get(f"/runs/{{id}}/{name}", back) for name in forms),  # the address that a form with a fault leaves
     ]
 
 
