@@ -8,10 +8,12 @@ LOCK := $(VENV)/bin/uv pip compile --quiet --generate-hashes --python-version 3.
   --only-binary :all: --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check docs audit sbom fmt generate bench bench-codec bench-ingest bench-judge bench-page bench-faults bench-start bench-stats judge-train judge-report services lock clean
+.PHONY: help demo test test-fast check docs audit sbom fmt generate \
+  bench bench-codec bench-faults bench-ingest bench-judge bench-kafka bench-line bench-memory bench-page bench-scale \
+  bench-start bench-stats soak soak-kills soak-memory judge-train judge-report services fuzz lock clean
 
 help: ## This list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 $(STAMP)-demo: pyproject.toml constraints.txt scripts/venv.sh
 	@scripts/venv.sh $(VENV)
@@ -96,7 +98,7 @@ bench-line: $(STAMP)-dev ## CPU of a span and of a run, from OTLP bytes to the e
 bench-scale: $(STAMP)-dev ## The same work by 1, 2 and 4 replicas, on Kafka and on OTLP behind a splitter
 	$(PY) -m tests.bench.scale
 
-soak: soak-kills soak-memory ## Both of these
+soak: soak-kills soak-memory ## Kills on Kafka, then half an hour under load
 
 soak-kills: $(STAMP)-dev ## 50 kills and 10,000 runs on Kafka (writes tests/bench/RESULTS-kafka-soak.md)
 	$(PY) -m tests.bench.soak_kafka --kills 50 --runs 10000 --replicas 3 --seed 1 --write
