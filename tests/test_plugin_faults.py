@@ -123,6 +123,7 @@ async def test_serve_refuses_the_same(what: str, tmp_path: Path) -> None:
     assert is_one_line(Ended(2, "", str(raised.value)), wanted)
 
 
+@pytest.mark.slow
 def test_serve_ends_with_2_and_without_a_trace_back(tmp_path: Path) -> None:
     file = in_a_file(tmp_path, f"{FAULTS['it raises'][0]}\nstate: {{path: {tmp_path / 'state'}}}")
     ended = subprocess.run(

@@ -116,6 +116,7 @@ def test_an_llm_judge_is_asked_once_a_line_and_what_it_refused_is_in_no_figure(
     assert json.loads(ended.out)["calibration"] is None
 
 
+@pytest.mark.slow
 def test_of_two_judges_both_are_compared_and_the_local_one_calibrated(
     tmp_path: Path, server: ScriptedJudgeServer
 ) -> None:

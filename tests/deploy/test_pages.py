@@ -149,7 +149,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_index_lists_every_page() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     listed = {link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", index)}
-    assert {path.name for path in (ROOT / "docs").iterdir() if path.name != "index.md"} <= listed
+    assert {path.name for path in (ROOT / "docs").iterdir() if path.is_file() and path.name != "index.md"} <= listed
 
 
 # ---- Settings and metrics that pages name -----------------------------------------------------------------------

@@ -13,6 +13,8 @@ import pytest
 
 from tests.pages import blocks, install
 
+pytestmark = pytest.mark.slow  # a process each, with the package of the page installed
+
 PAGE = "convention.md"
 
 

@@ -65,6 +65,7 @@ def reader(tmp_path: Path) -> Reader:
     return Reader(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_application_is_explained_and_scored(reader: Reader) -> None:
     reader.does(block("An application with traces", "sh"))
     explained = reader.does(block("See what is read", "sh"))
@@ -79,6 +80,7 @@ def shape(line: str) -> str:
     return re.sub(r"[0-9a-f]{32}|[0-9a-f]{16}|“[^”]*”", "_", line)
 
 
+@pytest.mark.slow
 def test_the_configuration_passes_check(reader: Reader) -> None:
     checked, served = block("Run the service", "sh").splitlines()
     reader.does(checked)

@@ -53,6 +53,7 @@ def values(evaluation: Evaluation) -> dict[str, float | None]:
     return {score.name: score.ratio for score in evaluation.scores}
 
 
+@pytest.mark.slow
 async def test_c04_one_verdict_for_five_documents_is_no_answer() -> None:
     given = cases()["C04"]["input"]
     with asked(given["judge_reply"]) as (server, judge):
