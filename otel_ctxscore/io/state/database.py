@@ -226,7 +226,7 @@ class Database:
         """Rows beyond their age go, piece by piece; of a file that is nearly full, the oldest share of the rest too."""
         now = self._clock()
         for table, holds, _ in AGED:
-            while self._delete_oldest(table, now - self._ages[holds]):
+            while self._delete_oldest(table, now - self._ages[holds]) >= PIECE:
                 yield
         self._drop_orphans()
         limit = self._sql.execute("PRAGMA max_page_count").fetchone()[0]
