@@ -6,6 +6,7 @@ It reads the sums of this replica alone. What cannot be said is said with its re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from otel_ctxscore.core.hours import MEASURES, Evaluator, Measure, SumsOf, SumsRow, Window
 from otel_ctxscore.core.stats import (
@@ -114,12 +115,8 @@ def _began(rows: Sequence[SumsRow], reference: Reference | None, pace: Pace) -> 
 
 def _course(rows: Sequence[SumsRow], window: Window, piece: float, *, truncated: bool) -> list[Point]:
     """The course of the mean. One hour that is truncated makes all so: it was not asked which."""
-    found: dict[float, list[SumsRow]] = {}
-    for row in rows:
-        place = int((row.at - window.since) / piece + 0.001)
-        found.setdefault(window.since + place * piece, []).append(row)
-    cut = frozenset(found) if truncated else frozenset[float]()
-    return points([SumsRow(at, row.key, row.sums) for at, within in found.items() for row in within], cut)
+    pieces = [replace(row, at=window.since + int((row.at - window.since) / piece + 0.001) * piece) for row in rows]
+    return points(pieces, frozenset(row.at for row in pieces) if truncated else frozenset())
 
 
 # ---- before and after -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, TypeGuard
 
 from otel_ctxscore.core.model import LEVELS, Context, Judgement, RagRun, Retrieval
 from otel_ctxscore.core.spans import UNKNOWN_SERVICE
@@ -104,22 +104,23 @@ def is_judge(who: object) -> bool:
 
 def without_text(line: object) -> bool:
     """Whether a line that the service wrote bears no text any more, or only hashes of it: no judge can look at it."""
-    contexts = line.get("contexts") if isinstance(line, dict) else None
-    if not isinstance(line, dict) or "run_id" not in line or not isinstance(contexts, list):
+    if not _is_written(line):
         return False
-    texts = [line.get("query"), *(context.get("text") for context in contexts if isinstance(context, dict))]
+    texts = [line.get("query"), *(context.get("text") for context in line["contexts"] if isinstance(context, dict))]
     return any(text is None or (isinstance(text, str) and _HASH.fullmatch(text)) for text in texts)
 
 
 def without_verdict(line: object) -> bool:
     """Whether a line that the service wrote says nothing: the run has no contexts, or nobody has filled it in."""
-    contexts = line.get("contexts") if isinstance(line, dict) else None
-    if not isinstance(line, dict) or "run_id" not in line or not isinstance(contexts, list):
-        return False
-    return not any(
+    return _is_written(line) and not any(
         not isinstance(context, dict) or any(context.get(name) is not None for name in VERDICT_FIELDS)
-        for context in contexts
+        for context in line["contexts"]
     )
+
+
+def _is_written(line: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a line has the form of those that the service writes."""
+    return isinstance(line, dict) and "run_id" in line and isinstance(line.get("contexts"), list)
 
 
 def parse(line: object) -> LabelledRun:

@@ -79,7 +79,7 @@ def stages_of(rows: Iterable[SumsRow]) -> dict[Series, dict[SumsOf, Sums]]:
     for row in rows:
         key = row.key
         stages = found.setdefault(Series(key.service, key.scorer, key.version), {})
-        stages[key.stage] = stages[key.stage] + row.sums if key.stage in stages else row.sums
+        stages[key.stage] = stages.get(key.stage, Sums()) + row.sums
     return found
 
 

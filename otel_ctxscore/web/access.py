@@ -21,7 +21,7 @@ from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.security import bearer_token, token_in
 from otel_ctxscore.web.errors import Answerer, error
 from otel_ctxscore.web.questions import BadQuestion
-from otel_ctxscore.web.rendering import page
+from otel_ctxscore.web.rendering import page, root_of
 
 log = logging.getLogger(__name__)
 
@@ -174,8 +174,8 @@ async def writes(request: web.Request, handler: Answerer) -> web.StreamResponse:
     changes = request.method not in ("GET", "HEAD", "OPTIONS") and request.match_info.http_exception is None
     if changes and not await _meant(request, token):
         if not request.path.startswith("/api/"):
-            root = "../" * (request.path.count("/") - 1)
-            return page("refused.html", "", root=root, status=403, what="a change needs the token of this page")
+            what = "a change needs the token of this page"
+            return page("refused.html", "", root=root_of(request.path), status=403, what=what)
         hint = (
             f"send the token of admin.auth as a bearer token, or the {CSRF_HEADER} that GET /api/v1/alarms answers with"
         )

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from otel_ctxscore.core.errors import StateError
 from otel_ctxscore.web.questions import BadQuestion
-from otel_ctxscore.web.rendering import page
+from otel_ctxscore.web.rendering import page, root_of
 
 log = logging.getLogger(__name__)
 Answerer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -57,5 +57,5 @@ def _answer(request: web.Request, status: int, what: str, hint: str) -> web.Resp
     reads_pages = "text/html" in request.headers.get("Accept", "") and not request.path.startswith("/api/")
     if not reads_pages:
         return error(status, what, hint)
-    root = "../" * (request.path.count("/") - 1)
-    return page("error.html", "", root=root, status=status, what=what, hint=hint[:1].upper() + hint[1:])
+    said = hint[:1].upper() + hint[1:]
+    return page("error.html", "", root=root_of(request.path), status=status, what=what, hint=said)

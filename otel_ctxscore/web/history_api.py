@@ -8,7 +8,7 @@ from aiohttp import web
 
 from otel_ctxscore.core.history import MAX_LIMIT, DocumentUse, RunPage, RunQuery
 from otel_ctxscore.web.errors import error
-from otel_ctxscore.web.questions import BadQuestion, known, moment, run_query, trace_id, whole
+from otel_ctxscore.web.questions import BadQuestion, known, moment, paged, run_query, trace_id
 from otel_ctxscore.web.rendering import rfc3339
 from otel_ctxscore.web.status import Status
 
@@ -66,14 +66,14 @@ async def documents_of(status: Status, request: web.Request, *, limit: int = 100
     asked = {"by": "id", "since": WEEK, **known(request.query, DOCUMENT_PARAMETERS)}
     if asked["by"] not in ("id", "source"):
         raise BadQuestion(f"by is {asked['by']!r}", "by is id or source")
-    limit = whole(asked, "limit", limit, MAX_LIMIT)
+    limit, offset = paged(asked, limit, MAX_LIMIT)
     return list(
         await status.history.documents(
             "id" if asked["by"] == "id" else "source",
             service=asked.get("service"),
             since=moment(asked, "since") or 0.0,
             limit=limit,
-            offset=limit * (whole(asked, "page", 1, 10_000) - 1),
+            offset=offset,
         )
     )
 

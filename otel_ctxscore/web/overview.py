@@ -8,12 +8,13 @@ from typing import Any
 
 from aiohttp import web
 
+from otel_ctxscore.core.hours import Window
 from otel_ctxscore.monitoring import AlarmStatus
 from otel_ctxscore.monitoring.overview import JudgeCost, Overview, SeriesView, ServiceView, overview
 from otel_ctxscore.monitoring.past import kept_window
 from otel_ctxscore.web.chart import Chart, chart
 from otel_ctxscore.web.estimates import estimate_of, window_of
-from otel_ctxscore.web.questions import BadQuestion, known, moment, single, whole
+from otel_ctxscore.web.questions import BadQuestion, known, moment, paged, single
 from otel_ctxscore.web.rendering import page, query, rfc3339
 from otel_ctxscore.web.runs_page import RELATIVES
 from otel_ctxscore.web.status import Snapshot, Status
@@ -69,23 +70,27 @@ def _refresh(given: str) -> int | None:
     return int(given) if given in map(str, REFRESH) else None
 
 
+async def window_asked(status: Status, asked: Mapping[str, str]) -> Window:
+    """The window of `since` and `service`, of what is kept. Raises BadQuestion."""
+    now = time.time()
+    since = moment({"since": DAY, **asked}, "since", now) or 0.0
+    return await kept_window(status.history.hours, since, now, status.pace, asked.get("service"))
+
+
 async def overview_of(status: Status, given: Mapping[str, str]) -> Overview:
     """The services that a request asks for. Raises BadQuestion."""
-    asked = {"since": DAY, **known(given, PARAMETERS)}
-    limit = whole(asked, "limit", SERVICES, MOST_SERVICES)
-    now = time.time()
-    since = moment(asked, "since", now) or 0.0
-    past = status.history.hours
-    window = await kept_window(past, since, now, status.pace, asked.get("service"))
+    asked = known(given, PARAMETERS)
+    limit, offset = paged(asked, SERVICES, MOST_SERVICES)
+    window = await window_asked(status, asked)
     alarms = dict(status.alarm_statuses())
     return await overview(
-        past,
+        status.history.hours,
         alarms.get,
         window,
         status.pace,
         first=frozenset(series.service for series, alarm in alarms.items() if alarm.state == "alarm"),
         limit=limit,
-        offset=limit * (whole(asked, "page", 1, 10_000) - 1),
+        offset=offset,
     )
 
 

@@ -12,6 +12,7 @@ from otel_ctxscore.config.values import seconds
 from otel_ctxscore.core.history import MAX_LIMIT, RunQuery
 from otel_ctxscore.core.outcomes import Reason, TraceOutcome
 
+MOST_PAGES = 10_000
 E = TypeVar("E", bound=StrEnum)
 RUN_PARAMETERS = (
     "service", "segment", "value", "scorer", "below", "outcome", "reason", "since", "until", "sort", "limit", "cursor",
@@ -82,6 +83,12 @@ def whole(given: Mapping[str, str], name: str, default: int, most: int, least: i
     if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
         raise BadQuestion(f"{name} is {text!r}", f"{name} is a whole number from {least} to {most}")
     return int(text)
+
+
+def paged(given: Mapping[str, str], default: int, most: int) -> tuple[int, int]:
+    """How many rows `limit` asks for, and how many stand before those of its `page`. Raises BadQuestion."""
+    limit = whole(given, "limit", default, most)
+    return limit, limit * (whole(given, "page", 1, MOST_PAGES) - 1)
 
 
 def moment(given: Mapping[str, str], name: str, now: float | None = None) -> float | None:

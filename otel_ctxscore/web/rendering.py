@@ -22,6 +22,11 @@ def rendered(template: str, view: str, *, root: str = "", **context: object) -> 
     return templates().get_template(template).render(**{**known, **context})
 
 
+def root_of(path: str) -> str:
+    """What leads from a path of the admin address to the overview's, for links of a page."""
+    return "../" * (path.count("/") - 1)
+
+
 def page(template: str, view: str, *, root: str = "", status: int = 200, **context: object) -> web.Response:
     """A page as an answer; see `rendered`."""
     text = rendered(template, view, root=root, **context)

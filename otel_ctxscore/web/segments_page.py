@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
 
 from otel_ctxscore.core.history import MAX_LIMIT
-from otel_ctxscore.monitoring.past import kept_window
 from otel_ctxscore.monitoring.segments import SegmentView, segments
 from otel_ctxscore.web.estimates import difference_of, estimate_of, window_of
-from otel_ctxscore.web.overview import DAY, SINCE
-from otel_ctxscore.web.questions import BadQuestion, known, moment, whole
+from otel_ctxscore.web.overview import SINCE, window_asked
+from otel_ctxscore.web.questions import BadQuestion, known, paged
 from otel_ctxscore.web.rendering import page, query
 from otel_ctxscore.web.status import Status
 
@@ -64,13 +62,10 @@ def routes(status: Status) -> list[web.RouteDef]:
 
 async def segments_of(status: Status, given: Mapping[str, str]) -> tuple[list[SegmentView], bool, dict[str, Any]]:
     """The rows that a request asks for, whether there are more, and the window. Raises BadQuestion."""
-    asked = {"since": DAY, **known(given, PARAMETERS)}
-    limit = whole(asked, "limit", ROWS, MAX_LIMIT)
-    skipped = limit * (whole(asked, "page", 1, 10_000) - 1)
-    now = time.time()
-    past, since = status.history.hours, moment(asked, "since", now) or 0.0
-    window = await kept_window(past, since, now, status.pace, asked.get("service"))
-    found = await segments(past, window, segment=asked.get("segment"), scorer=asked.get("scorer"))
+    asked = known(given, PARAMETERS)
+    limit, skipped = paged(asked, ROWS, MAX_LIMIT)
+    window = await window_asked(status, asked)
+    found = await segments(status.history.hours, window, segment=asked.get("segment"), scorer=asked.get("scorer"))
     return found[skipped : skipped + limit], len(found) > skipped + limit, window_of(window)
 
 
