@@ -18,6 +18,9 @@ import yaml
 
 from tests.services.process import HOST, free_port, wait_until
 
+QUICK = {"assembly": {"quiet_period": "200ms", "late_window": "1s", "idle": "1s"}}
+"""For tests that wait until traces are closed."""
+
 
 class Serving:
     """`otel-ctxscore serve` on free ports, with `config` laid over the defaults.

@@ -13,7 +13,7 @@ import pytest
 from tests.otlp import at, rag, request
 from tests.services import http
 from tests.services.process import wait_until
-from tests.serving import Serving
+from tests.serving import QUICK, Serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CONFIG = {
     "alarm": {"reference": {"pinned": 0.9}},
     "segments": {"index": "rag.index"},
-    "assembly": {"quiet_period": "200ms", "late_window": "1s", "idle": "1s"},
+    **QUICK,
 }
 HOSTILE = "<script>document.title = 'taken'</script>"
 NOISE = ("The canteen opens at noon.", "Shoes are on the third floor.")

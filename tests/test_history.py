@@ -17,7 +17,7 @@ from tests.cli.run import Ended, run
 from tests.otlp import at, rag, request, span
 from tests.services import http
 from tests.services.process import wait_until
-from tests.serving import Serving
+from tests.serving import QUICK, Serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -31,8 +31,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Serving]:
     """Three good runs, one whose useful context stands last, and a trace that is no RAG."""
-    config = {"assembly": {"quiet_period": "200ms", "late_window": "1s", "idle": "1s"}}
-    with Serving(tmp_path / "service", {**config, "state": {"path": str(tmp_path / "state")}}) as found:
+    with Serving(tmp_path / "service", {**QUICK, "state": {"path": str(tmp_path / "state")}}) as found:
         for trace in (1, 2, 3):
             send(found, rag(trace, (GOOD, *NOISE), f"Which port does ledger {trace} listen on?"))
         send(found, rag(4, (*NOISE, WORST), f"Which port? {WORST}"))

@@ -18,7 +18,7 @@ from tests.cli.run import Ended, run
 from tests.otlp import rag, request
 from tests.services import http
 from tests.services.process import wait_until
-from tests.serving import Serving
+from tests.serving import QUICK, Serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -32,8 +32,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Serving]:
     """Two runs whose useful context stands last."""
-    config = {"assembly": {"quiet_period": "200ms", "late_window": "1s", "idle": "1s"}}
-    with Serving(tmp_path / "service", {**config, "state": {"path": str(tmp_path / "state")}}) as found:
+    with Serving(tmp_path / "service", {**QUICK, "state": {"path": str(tmp_path / "state")}}) as found:
         for trace in (1, 2):
             spans = rag(trace, (*NOISE, GOOD), f"Which port does ledger {trace} listen on?")
             http.post(f"{found.http}/v1/traces", request(spans))

@@ -132,13 +132,19 @@ async def test_one_that_the_receiver_never_takes_is_given_up_and_the_others_arri
     assert received.span_names == {*(f"s{n}" for n in range(20)), "more"}
 
 
-async def test_an_outage_is_waited_out() -> None:
+async def cut_off() -> tuple[OtlpSink, asyncio.Task[None], int]:
+    """A sink, the evaluation that it tries to send, and the port where no receiver is yet."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
     otlp = OtlpSink.from_config(Section(endpoint=f"http://127.0.0.1:{port}"), content=False)
     waiting = asyncio.create_task(otlp.emit(named("late")))
     await until(exporting, pause=0.01)
+    return otlp, waiting, port
+
+
+async def test_an_outage_is_waited_out() -> None:
+    otlp, waiting, port = await cut_off()
     assert not waiting.done()
     with grpc_receiver(port) as received:
         await waiting
@@ -251,12 +257,7 @@ async def test_the_same_where_the_standard_variables_switch_it_on(
 
 
 async def test_what_is_left_out_is_heard_after_an_outage_too() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    otlp = OtlpSink.from_config(Section(endpoint=f"http://127.0.0.1:{port}"), content=False)
-    waiting = asyncio.create_task(otlp.emit(named("late")))
-    await until(exporting, pause=0.01)
+    otlp, waiting, port = await cut_off()
     with grpc_receiver(port) as received:
         received.leaves_out = 1
         with pytest.raises(DroppedError):
