@@ -45,7 +45,9 @@ def on(
     with a call of its own, because nobody can be asked. Raises ConfigError where two scores would share a name."""
     check_names(scorers)
     asker = asker or _asker(judge)
-    kept = [s for s in scorers if (asker is not None if isinstance(s, AskingScorer) else s.needs <= judge.fills)]
+    kept = [
+        s for s in scorers if (asker is not None if isinstance(s, AskingScorer) else s.needs <= frozenset(judge.fills))
+    ]
     return kept, [scorer for scorer in scorers if scorer not in kept]
 
 

@@ -5,7 +5,7 @@ Entry-point groups: `otel_ctxscore.judges`, `.scorers`, `.conventions`, `.sinks`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
 from otel_ctxscore.core.errors import ConfigError as ConfigError
@@ -105,7 +105,7 @@ class Judge(Protocol):
     @property
     def version(self) -> str: ...
     @property
-    def fills(self) -> frozenset[str]: ...
+    def fills(self) -> Collection[str]: ...
 
     async def judge(self, run: RagRun) -> Judgement:
         """A verdict for each context of `run.judged`. Raises JudgeError with a reason; anything else it raises is

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -32,7 +32,7 @@ class ScriptedJudge:
     says: Callable[[RagRun], Judgement] = lambda run: Judgement(
         [Verdict(useful=True, relevance="high", used=True)] * len(run.judged), missing=()
     )
-    fills: frozenset[str] = ALL
+    fills: Collection[str] = ALL
     tier: str = "custom"
     model: str = "scripted"
     version: str = "1"
@@ -271,6 +271,7 @@ async def test_the_asker_may_be_another_than_the_judge() -> None:
         (ScriptedAsker(), ["context_precision", "context_relevance", "faithfulness"]),
         (ScriptedJudge(fills=frozenset({"useful", "used"})), ["context_precision"]),
         (ScriptedJudge(fills=frozenset({"relevance", "used"})), []),
+        (ScriptedJudge(fills=["used", "useful"]), ["context_precision"]),
     ],
 )
 def test_a_scorer_is_on_where_the_judge_fills_its_needs(judge: ScriptedJudge, names: list[str]) -> None:

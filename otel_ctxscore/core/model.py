@@ -5,14 +5,16 @@ Everything here is a frozen standard-library dataclass. Ids are lower-case hex, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Literal, cast
+from typing import Literal, TypeVar, cast
 
 from otel_ctxscore.core.outcomes import Reason, TraceOutcome, first_reason
 from otel_ctxscore.core.spans import UNKNOWN_SERVICE, Attributes
+
+T = TypeVar("T")
 
 YES = 0.5
 """A probability of at least this is a yes."""
@@ -111,7 +113,7 @@ class RagRun:
     redelivered: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "retrievals", tuple(self.retrievals))
+        object.__setattr__(self, "retrievals", _all_of(Retrieval, "retrievals", self.retrievals))
         object.__setattr__(self, "history", tuple((role, text) for role, text in self.history))
 
     @cached_property
@@ -175,6 +177,15 @@ def _is_probability(p: float) -> bool:
         return 0 <= p <= 1
     except TypeError:  # a word or a list; any kind of number compares
         return False
+
+
+def _all_of(kind: type[T], name: str, given: Iterable[T]) -> tuple[T, ...]:
+    """What is given, as a tuple. Raises TypeError for anything of another kind: it would fail far from its cause."""
+    found = tuple(given)
+    wrong = next((one for one in found if not isinstance(one, kind)), None)
+    if wrong is not None:
+        raise TypeError(f"each of {name} must be a {kind.__name__}, not {wrong!r}")
+    return found
 
 
 def _refuse_one_text(name: str, given: object) -> None:
@@ -264,7 +275,7 @@ class Judgement:
     judged_by: JudgedBy | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "verdicts", tuple(self.verdicts))
+        object.__setattr__(self, "verdicts", _all_of(Verdict, "verdicts", self.verdicts))
         if self.missing is not None:
             _refuse_one_text("missing", self.missing)
             object.__setattr__(self, "missing", tuple(self.missing))

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy
 import pytest
 
-from otel_ctxscore.core.model import Context, Judgement, Retrieval, Verdict
+from otel_ctxscore.core.model import Context, Judgement, RagRun, Retrieval, Verdict
 from otel_ctxscore.scorers.context_precision import ContextPrecision
 
 SCORED_BY_WORD = Context("a", document_score="high")  # type: ignore[arg-type]
@@ -22,6 +22,12 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         TypeError,
         "document_score must be a number, not 'high'",
     ),
+    "contexts for retrievals": (
+        lambda: RagRun("q", ["a"]),  # type: ignore[list-item]
+        TypeError,
+        "each of retrievals must be a Retrieval, not 'a'",
+    ),
+    "an answer in place of a verdict": (lambda: Judgement([True]), TypeError, "each of verdicts .* Verdict, not True"),  # type: ignore[list-item]
     "one missing piece": (lambda: Judgement([], missing="abc"), TypeError, "missing must be a list"),
     "a word for useful": (lambda: Verdict(useful="yes"), ValueError, "useful must be .* not 'yes'"),  # type: ignore[arg-type]
     "a list for used": (lambda: Verdict(used=[1]), ValueError, r"used must be .* not \[1\]"),  # type: ignore[arg-type]
