@@ -17,8 +17,11 @@ from otel_ctxscore.judges.redaction import Redaction
 
 PROMPT_TOKENS = 32_000
 """Tokens that a prompt may take by default. A text may take an eighth, an earlier message a 32nd of it."""
-_CONTEXTS_A_CALL = 40
 _MOST_REPLY = 16_000
+_REPLY, _VERDICT = 400, 120
+"""Tokens of a reply: those it takes anyhow, and those of a verdict, of which some 90 are usual."""
+_CONTEXTS_A_CALL = (_MOST_REPLY - _REPLY) // _VERDICT
+"""More verdicts than that find no room in one reply."""
 _ROLES = {"user", "assistant", "system", "tool"}
 
 QUOTES = """\
@@ -192,8 +195,8 @@ def question(
 
 
 def reply_limit(contexts: int) -> int:
-    """Tokens that a reply about so many contexts may take: some 90 a verdict are usual."""
-    return min(_MOST_REPLY, 400 + 120 * contexts)
+    """Tokens that a reply about so many contexts may take."""
+    return min(_MOST_REPLY, _REPLY + _VERDICT * contexts)
 
 
 def _background(shown: Exhibit, mark: str) -> Iterable[str]:

@@ -154,6 +154,12 @@ def test_an_unknown_price_is_never_zero() -> None:
     assert by.cost_usd is None
 
 
+def test_a_hundred_contexts_are_one_call() -> None:
+    model = ScriptedCompletion(lambda call: said(verdicts([True] * len(call.contexts))))
+    assert useful(run(LLMJudge([model]).judge(run_of(*(f"context {i}" for i in range(100)))))) == [True] * 100
+    assert len(model.questions) == 1
+
+
 def test_too_many_contexts_are_judged_in_several_calls_that_agree_on_what_is_missing() -> None:
     def script(call: Call) -> Answer:
         still = json.loads(dict(call.quoted).get("missing so far", '["date", "place"]'))
@@ -161,7 +167,7 @@ def test_too_many_contexts_are_judged_in_several_calls_that_agree_on_what_is_mis
         return said(verdicts(["7" in text for text in call.contexts], missing=[m for m in still if m not in holds]))
 
     model = ScriptedCompletion(script)
-    texts = [f"context {i}" + (" date" if i == 60 else "") for i in range(90)]
+    texts = [f"context {i}" + (" date" if i == 60 else "") for i in range(300)]
     judgement = run(LLMJudge([model]).judge(run_of(*texts)))
     assert useful(judgement) == ["7" in text for text in texts]
     assert judgement.missing == ("place",)
@@ -170,9 +176,9 @@ def test_too_many_contexts_are_judged_in_several_calls_that_agree_on_what_is_mis
 
 
 def test_what_one_portion_does_not_say_is_not_said_by_the_whole() -> None:
-    silent = said([{"index": i, "useful": True} for i in range(40)])
-    model = ScriptedCompletion(lambda call: silent if len(call.contexts) == 40 else agreeing(call))
-    assert run(LLMJudge([model]).judge(run_of(*(f"c{i}" for i in range(45))))).missing is None
+    silent = said([{"index": i, "useful": True} for i in range(130)])
+    model = ScriptedCompletion(lambda call: silent if len(call.contexts) == 130 else agreeing(call))
+    assert run(LLMJudge([model]).judge(run_of(*(f"c{i}" for i in range(135))))).missing is None
 
 
 def test_cut_contexts_are_counted() -> None:

@@ -93,7 +93,7 @@ def test_a_text_that_is_too_long_is_cut_and_says_so() -> None:
     assert re.fullmatch(r"context \[1\] \(shortened: the first \d+ of 50000 characters\)", title)
 
 
-@pytest.mark.parametrize("contexts", [1, 7, 40, 41, 95])
+@pytest.mark.parametrize("contexts", [1, 7, 130, 131, 300])
 def test_no_context_is_dropped_however_many_there_are(contexts: int) -> None:
     seen = shown(run_of(*(f"{i} " + "word " * 300 for i in range(contexts))), prompt_tokens=8000)
     found = portions(seen, 8000)
