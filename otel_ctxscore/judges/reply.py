@@ -200,5 +200,4 @@ def _missing(value: Any) -> tuple[str, ...] | None:
     if not isinstance(value, list) or not all(isinstance(piece, str) for piece in value):
         raise _UnfitError('"missing" must be a list of strings')
     pieces = (" ".join(piece.split())[:_NOTE_LENGTH] for piece in value)
-    distinct = {_word(piece): piece for piece in pieces if piece and _word(piece) not in _NOTHING}
-    return tuple(distinct.values())[:_MISSING_ITEMS]
+    return tuple(piece for piece in pieces if piece and _word(piece) not in _NOTHING)[:_MISSING_ITEMS]

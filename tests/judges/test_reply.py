@@ -173,12 +173,12 @@ def test_nothing_was_used_where_there_is_no_response() -> None:
     [
         (None, None),
         ([], ()),
-        (["the date", " the  date", "The Date", ""], ("The Date",)),
+        (["the date", " the  place", "the date", ""], ("the date", "the place", "the date")),
         (["None"], ()),
         (["N/A", "the place"], ("the place",)),
     ],
 )
-def test_missing_pieces_are_counted_once_and_nothing_is_not_a_piece(given: object, kept: object) -> None:
+def test_missing_pieces_are_those_that_were_listed_and_nothing_is_not_a_piece(given: object, kept: object) -> None:
     text = json.dumps({"verdicts": [{"index": 0, "useful": True}], "missing": given})
     assert reading(text, 1).missing == kept
 
