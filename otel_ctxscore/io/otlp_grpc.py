@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
@@ -76,23 +75,25 @@ class OtlpGrpc(OtlpReceiver):
         except RuntimeError as error:
             raise ConfigError(f"sources.otlp.grpc: cannot listen on {self._listen}: {error}") from error
 
-    async def _export(self, signal: Signal, messages: AsyncIterator[bytes], call: Any) -> Any:
+    async def _export(self, signal: Signal, _: object, call: Any) -> Any:
         if self._token is not None and not self._token.admits(_authorization(call)):
             self._intake.refused("unauthenticated")
             return await call.abort(grpc.StatusCode.UNAUTHENTICATED, "the bearer token is missing or wrong")
         try:
-            taken = await self._take(signal, messages)
+            taken = await self._take(signal, call)
         except Full as full:
             return await _abort_full(call, full)
         except tuple(_CODES) as error:
             return await call.abort(_CODES[type(error)], str(error))
         return export_response(signal, taken).SerializeToString()
 
-    async def _take(self, signal: Signal, messages: AsyncIterator[bytes]) -> Taken:
-        async for message in messages:
-            return await self._intake.take(signal, message, _compression(message), "proto")
-        self._intake.refused("too_large")
-        raise TooLarge(self._limit)
+    async def _take(self, signal: Signal, call: Any) -> Taken:
+        # Not from the iterator that gRPC gives: it refers to itself, and keeps its message until garbage is collected.
+        message = await call.read()
+        if message is aio.EOF:
+            self._intake.refused("too_large")
+            raise TooLarge(self._limit)
+        return await self._intake.take(signal, message, _compression(message), "proto")
 
 
 def _compression(message: bytes) -> str:
