@@ -12,6 +12,7 @@ from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.codec import Encoding, Malformed, Taken
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge, UnknownEncoding
 from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response
+from otel_ctxscore.listener import Listener
 from otel_ctxscore.ports import ConfigError, Full, Line
 from otel_ctxscore.security import server_context
 
@@ -29,7 +30,7 @@ class OtlpHttp(OtlpReceiver):
     """Receives spans and logs over HTTP. `port` is the port it listens on, once started."""
 
     name = "otlp_http"
-    _runner: web.AppRunner | None = None
+    _listener: Listener | None = None
 
     async def start(self, line: Line) -> None:
         self._token = self._expected_token()
@@ -37,27 +38,18 @@ class OtlpHttp(OtlpReceiver):
         self._intake = OtlpIntake(self.name, line, self._counts, self._limit)
         app = web.Application(client_max_size=self._limit)
         app.router.add_route("*", "/{path:.*}", self._answer)
-        runner = web.AppRunner(
-            app,
-            auto_decompress=False,
-            access_log=None,
-            handle_signals=False,
-            shutdown_timeout=_GRACE,
-            read_bufsize=_READ_AHEAD,
-        )
-        await runner.setup()
+        listener = Listener(app, _not_http, grace=_GRACE, auto_decompress=False, read_bufsize=_READ_AHEAD)
         host, port = split_address(self._listen)
         try:
-            await web.TCPSite(runner, host, port, ssl_context=context, reuse_port=False).start()
+            await listener.start(host, port, context)
         except OSError as error:
-            await runner.cleanup()
             raise ConfigError(f"sources.otlp.http: cannot listen on {self._listen}: {error.strerror}") from error
-        self._runner, self.port = runner, runner.addresses[0][1]
+        self._listener, self.port = listener, listener.port
 
     async def stop(self) -> None:
         """Listen no more and answer what is in work."""
-        if self._runner is not None:
-            await self._runner.cleanup()
+        if self._listener is not None:
+            await self._listener.stop()
             self._intake.close()
 
     async def _answer(self, request: web.Request) -> web.Response:
@@ -120,6 +112,10 @@ def _response(signal: Signal, taken: Taken, encoding: Encoding) -> bytes:
     rejected = "rejectedSpans" if signal == "traces" else "rejectedLogRecords"
     partial = {rejected: str(taken.invalid), "errorMessage": "; ".join(taken.complaints)}
     return msgspec.json.encode({"partialSuccess": partial})
+
+
+def _not_http(request: web.BaseRequest, status: int, what: str, hint: str) -> web.Response:
+    return _refusal(status, code_pb2.INVALID_ARGUMENT, f"{what}: {hint}", None)
 
 
 def _refusal(http_status: int, code: int, message: str, encoding: Encoding | None) -> web.Response:

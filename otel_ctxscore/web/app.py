@@ -10,6 +10,7 @@ from aiohttp import web
 from otel_ctxscore.config.outlets import Admin
 from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.listener import Listener, Refusal
 from otel_ctxscore.security import server_context
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web import (
@@ -86,27 +87,24 @@ class AdminServer:
         """Raises ConfigError where the address would be open to others without a login."""
         access.check(admin)
         self._admin = admin
-        self._runner = web.AppRunner(
-            application(admin, status, metrics, review), access_log=None, handle_signals=False, shutdown_timeout=_GRACE
-        )
+        app = application(admin, status, metrics, review)
+        self._listener = Listener(app, _refusal(status), grace=_GRACE)
         self.url = ""
 
     async def start(self) -> None:
         """Listen. Raises ConfigError where the address is taken, or TLS files cannot be read."""
         host, port = split_address(self._admin.listen)
         context = server_context(self._admin.tls, "admin.tls") if self._admin.tls else None
-        await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, host, port, ssl_context=context).start()
+            await self._listener.start(host, port, context)
         except OSError as error:
-            await self._runner.cleanup()
             raise ConfigError(f"admin.listen: cannot listen on {self._admin.listen}: {error.strerror}") from error
         shown = f"[{host}]" if ":" in host else host
-        self.url = f"{'https' if context else 'http'}://{shown}:{self._runner.addresses[0][1]}"
+        self.url = f"{'https' if context else 'http'}://{shown}:{self._listener.port}"
 
     async def stop(self) -> None:
         """Listen no more."""
-        await self._runner.cleanup()
+        await self._listener.stop()
 
 
 def _static() -> list[web.RouteDef]:
@@ -128,6 +126,17 @@ def _replica(status: Status) -> Callable[[web.Request, web.StreamResponse], Awai
         response.headers[REPLICA_HEADER] = status.replica
 
     return named
+
+
+def _refusal(status: Status) -> Refusal:
+    """The answer to what is no HTTP. What its sender accepts is not known."""
+
+    def refused(request: web.BaseRequest, code: int, what: str, hint: str) -> web.Response:
+        answer = errors.error(code, what, hint)
+        answer.headers.update({**HEADERS, REPLICA_HEADER: status.replica})
+        return answer
+
+    return refused
 
 
 async def _headers(request: web.Request, response: web.StreamResponse) -> None:

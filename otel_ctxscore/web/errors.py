@@ -48,7 +48,11 @@ async def told(request: web.Request, handler: Answerer) -> web.StreamResponse:
         return _answer(request, 404, f"there is no {request.path}", "the page is at /, metrics at /metrics")
     except web.HTTPException as refusal:
         return _answer(request, refusal.status, refusal.reason, "see docs/http.md")
-    except Exception:
+    except web.RequestPayloadError:
+        return _answer(request, 400, "the body cannot be read", "send it whole, and as its headers say")
+    except Exception as fault:
+        if isinstance(fault, ConnectionResetError) and request.transport is None:
+            return error(400, "the request broke off", "send it whole")  # which nobody reads any more
         log.exception("the admin address failed at %s", request.path)
         return _answer(request, 500, "internal error", "the log of the service has the trace back")
 
@@ -57,5 +61,4 @@ def _answer(request: web.Request, status: int, what: str, hint: str) -> web.Resp
     reads_pages = "text/html" in request.headers.get("Accept", "") and not request.path.startswith("/api/")
     if not reads_pages:
         return error(status, what, hint)
-    said = hint[:1].upper() + hint[1:]
-    return page("error.html", "", root=root_of(request.path), status=status, what=what, hint=said)
+    return page("error.html", "", root=root_of(request.path), status=status, what=what, hint=hint)
