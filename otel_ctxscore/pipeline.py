@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from otel_ctxscore.core.assembly import Assembled, TraceAssembler
+from otel_ctxscore.core.assembly import Assembled, TraceAssembler, Waiting
 from otel_ctxscore.core.conventions import Extraction
 from otel_ctxscore.core.history import Finished
 from otel_ctxscore.core.model import Evaluation, RagRun
@@ -135,6 +135,12 @@ class Pipeline:
     def holds(self, trace_id: bytes) -> bool:
         """Whether a trace is on its way: it is assembled, waits for late spans, or walks."""
         return trace_id in self._walking_since or self.assembler.holds(trace_id)
+
+    def waits_for(self, trace_id: bytes) -> Waiting | None:
+        """What a trace waits for, in seconds from now; None where it walks, or is not here."""
+        known = self.assembler.waiting(trace_id)
+        now = self._clock()
+        return known and replace(known, since=known.since - now, until=known.until - now, latest=known.latest - now)
 
     def oldest_waiting_seconds(self) -> float:
         """Age of the oldest trace that is held or walks, by arrival of its first span; 0 where there is none."""

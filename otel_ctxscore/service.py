@@ -9,6 +9,7 @@ import secrets
 import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from importlib.metadata import version
@@ -18,7 +19,7 @@ from typing import Literal
 from otel_ctxscore import config as configuration
 from otel_ctxscore import parts
 from otel_ctxscore.config import Config
-from otel_ctxscore.core.assembly import TraceAssembler
+from otel_ctxscore.core.assembly import TraceAssembler, Waiting
 from otel_ctxscore.core.codec import fuller
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import Evaluation, RagRun
@@ -297,6 +298,11 @@ class Service:
         if self.pipeline.holds(trace_id):
             return "open"
         return "unknown" if self.pipeline.keeps(trace_id) else "sampled_out"
+
+    def waits_for(self, trace_id: bytes) -> Waiting | None:
+        """What a trace waits for, in Unix seconds; None where it does not wait for spans."""
+        known, now = self.pipeline.waits_for(trace_id), time.time()
+        return known and replace(known, since=now + known.since, until=now + known.until, latest=now + known.latest)
 
     def reload(self) -> Reloaded:
         """Read targets, sampling rules and budgets again. Raises ConfigError, and has changed nothing then."""

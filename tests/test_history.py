@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import signal
 import time
@@ -89,6 +90,17 @@ def test_commands_ask_a_service_and_say_which_one_it_is(service: Serving) -> Non
     service.start()
     assert "not_rag" in known(service, 5)
     assert asked(service, "explain", "--trace-id", f"{4:032x}", "--format", "json").out.count(WORST) == 3
+
+
+def test_what_an_open_trace_waits_for_is_said(service: Serving) -> None:
+    numbers = itertools.count(100)
+
+    def said() -> str:
+        trace = next(numbers)
+        send(service, [span(trace, 2, 1, {})])
+        return asked(service, "explain", "--trace-id", f"{trace:032x}").err
+
+    wait_until(lambda: "its root span has not come yet; it is open since 20" in said(), 30, "an open trace")
 
 
 def test_two_clicks_lead_from_the_overview_to_the_worst_run(service: Serving, page: Page) -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from otel_ctxscore.core.assembly import Limits, TraceAssembler
+from otel_ctxscore.core.assembly import Limits, TraceAssembler, Waiting
 from otel_ctxscore.core.codec import fuller, take_traces
 from otel_ctxscore.core.conventions import Extraction, extract
 from otel_ctxscore.core.history import Finished
@@ -133,6 +133,8 @@ async def test_a_trace_without_a_run_waits_for_late_spans_and_is_counted_once() 
         rig.deliver(rag(1)[0])
         rig.deliver(rag(2)[0])
         await rig.at(10)
+        assert rig.line.waits_for((2).to_bytes(16)) == Waiting(-10, 300, 300, root_seen=True, late=True)
+        assert rig.line.waits_for((3).to_bytes(16)) is None
         assert rig.count(catalogue.TRACES, "outcome") == {}
         assert rig.settled == []
         rig.clock.now = 200

@@ -64,6 +64,18 @@ class Added:
     duplicate: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A trace that is held: since its first span came, and until when it waits if nothing more comes; no span moves
+    that beyond `latest`. `late`: it closed with nothing that could be judged, and waits for late spans."""
+
+    since: float
+    until: float
+    latest: float
+    root_seen: bool
+    late: bool = False
+
+
 class TraceAssembler:
     """Open traces, traces that wait for late spans, and the ids of closed ones.
 
@@ -103,6 +115,15 @@ class TraceAssembler:
     def holds(self, trace_id: bytes) -> bool:
         """Whether a trace is open or waits for late spans."""
         return trace_id in self._open or trace_id in self._parked
+
+    def waiting(self, trace_id: bytes) -> Waiting | None:
+        """What a trace waits for; None where it is not held."""
+        trace = self._held(trace_id)
+        if trace is None:
+            return None
+        latest = trace.first + self.limits.max_age if trace.wait_until is None else trace.wait_until
+        until, _ = self._deadline(trace)
+        return Waiting(trace.first, until, latest, trace.root_seen, late=trace.parked is not None)
 
     def oldest(self) -> float | None:
         """Arrival of the first span of the oldest trace that is held."""

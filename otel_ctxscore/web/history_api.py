@@ -6,9 +6,11 @@ from typing import Any
 
 from aiohttp import web
 
+from otel_ctxscore.core.assembly import Waiting
 from otel_ctxscore.core.history import MAX_LIMIT, DocumentUse, RunPage, RunQuery
 from otel_ctxscore.web.errors import error
 from otel_ctxscore.web.questions import BadQuestion, known, moment, paged, run_query, trace_id
+from otel_ctxscore.web.rendering import moment as moment_of
 from otel_ctxscore.web.rendering import rfc3339
 from otel_ctxscore.web.status import Status
 
@@ -82,13 +84,27 @@ def absent(status: Status, asked: bytes) -> tuple[str, str]:
     """Why the ledger does not know a trace, and what to do about it."""
     where, name = status.whereabouts(asked), asked.hex()
     if where == "open":
-        return f"trace {name} is not finished", "it waits for its spans, or is judged or sent now: ask again later"
+        return f"trace {name} is not finished", _still_to_come(status.waits_for(asked))
     if where == "sampled_out":
         return f"trace {name} is left out by sampling", "sampling.rate and sampling.rules decide it by the trace id"
     return (
         f"replica {status.replica} does not know trace {name}",
         "its spans have not come here, another replica has it, or it went with state.max_age",
     )
+
+
+def _still_to_come(known: Waiting | None) -> str:
+    """What is missing until a trace is finished, and when that ends."""
+    if known is None:
+        return "its spans are here, and it is judged or sent now: ask again later"
+    since, until, latest = moment_of(known.since), moment_of(known.until), moment_of(known.latest)
+    if known.late:
+        return (
+            f"nothing in it could be judged yet; it is open since {since}, and late spans are waited for until {until}"
+        )
+    root = "its root span has come" if known.root_seen else "its root span has not come yet"
+    more = f"; a further span puts that off, until {latest} at the latest" if latest != until else ""
+    return f"{root}; it is open since {since}, and closes at {until} if nothing more comes{more}"
 
 
 def shown(record: dict[str, Any]) -> dict[str, Any]:

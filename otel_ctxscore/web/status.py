@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from otel_ctxscore.core.assembly import Waiting
 from otel_ctxscore.core.history import DocumentUse, RunPage, RunQuery
 from otel_ctxscore.monitoring import AlarmRecord, AlarmStatus, Circumstances, Pace, Past, Series
 
@@ -112,6 +113,9 @@ class Status(Protocol):
 
     def whereabouts(self, trace_id: bytes) -> Whereabouts:
         """Where a trace is that is not finished."""
+
+    def waits_for(self, trace_id: bytes) -> Waiting | None:
+        """What an open trace waits for, in Unix seconds; None where all that will come of it is here."""
 
     def not_alive(self) -> str | None:
         """Why an orchestrator should restart this process; None where it should not."""

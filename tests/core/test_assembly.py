@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from otel_ctxscore.core.assembly import Added, Assembled, Limits, TraceAssembler
+from otel_ctxscore.core.assembly import Added, Assembled, Limits, TraceAssembler, Waiting
 from otel_ctxscore.core.outcomes import Closed
 from otel_ctxscore.core.receipts import Outcome, Receipt
 from otel_ctxscore.core.spans import Delivery, KeptLog, KeptSpan, Origin, Resource, Scope
@@ -145,6 +145,20 @@ def test_a_parked_trace_is_completed_by_late_spans_within_its_window() -> None:
     assert last.final
     assert last.parked == "not_rag"
     assert line.open_bytes == 0
+
+
+def test_it_says_what_a_trace_waits_for() -> None:
+    line = assembler()
+    line.add(delivery(span(1, 1)), 3)
+    assert line.waiting((1).to_bytes(16)) == Waiting(3, until=123, latest=603, root_seen=False)
+    line.add(delivery(span(1, 2, root=True)), 5)
+    assert line.waiting((1).to_bytes(16)) == Waiting(3, until=15, latest=603, root_seen=True)
+    (trace,) = line.due(15)
+    assert line.waiting(trace.trace_id) is None
+    line.park(trace, 15, "not_rag")
+    assert line.waiting(trace.trace_id) == Waiting(3, until=315, latest=315, root_seen=True, late=True)
+    line.add(delivery(span(1, 3)), 110)
+    assert line.waiting(trace.trace_id) == Waiting(3, until=120, latest=315, root_seen=True)
 
 
 def test_what_only_waits_is_pushed_out_before_what_is_open() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from aiohttp.test_utils import TestClient, TestServer
 
 from otel_ctxscore.config.outlets import Admin
+from otel_ctxscore.core.assembly import Waiting
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.history import DocumentUse, Label, RunPage, RunQuery
 from otel_ctxscore.core.hours import CountRow, Evaluator, SumsRow, Window
@@ -85,6 +86,7 @@ class FakeService:
     replica: str = "host/1a2b"
     history: History = field(default_factory=NoHistory)
     where: Whereabouts = "unknown"
+    waiting: Waiting | None = None
     pace: Pace = field(default_factory=Pace)
     segments: tuple[str, ...] = ()
     known: Circumstances = field(default_factory=lambda: Circumstances(Pace()))
@@ -94,6 +96,9 @@ class FakeService:
 
     def whereabouts(self, trace_id: bytes) -> Whereabouts:
         return self.where
+
+    def waits_for(self, trace_id: bytes) -> Waiting | None:
+        return self.waiting
 
     def not_alive(self) -> str | None:
         return self.dead

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient
 
+from otel_ctxscore.core.assembly import Waiting
 from otel_ctxscore.core.conventions import Considered
 from otel_ctxscore.core.history import Finished
 from otel_ctxscore.core.model import Context, Judgement, Provenance, RagRun, Retrieval, Verdict
@@ -27,7 +28,7 @@ from otel_ctxscore.testing import ScriptedJudge
 from otel_ctxscore.web.access import CSRF_HEADER
 from otel_ctxscore.web.meanings import OUTCOMES, REASONS
 from tests.io.evaluations import evaluation, score
-from tests.web.elements import Elements, links, text
+from tests.web.elements import Elements, harmless, links, text
 from tests.web.fakes import FakeService, client
 
 TRACE, WORST = f"{1:032x}", f"{2:032x}"
@@ -185,6 +186,36 @@ async def test_a_trace_that_is_not_known_has_a_reason(rig: Rig, where: Any, said
     rig.service.where = where
     assert said in (await rig.json(f"traces/{5:032x}", 404))["error"]
     assert said in text(await rig.page(f"/why?trace_id={5:032x}", 404))
+
+
+@pytest.mark.parametrize(
+    ("waiting", "said"),
+    [
+        (None, "its spans are here, and it is judged or sent now"),
+        (
+            Waiting(0, 120, 600, root_seen=False),
+            "its root span has not come yet; it is open since 1970-01-01 00:00:00 UTC, and closes at "
+            "1970-01-01 00:02:00 UTC if nothing more comes; a further span puts that off, until 1970-01-01 00:10:00 UTC at the latest",
+        ),
+        (Waiting(0, 10, 10, root_seen=True), "its root span has come; it is open since"),
+        (Waiting(0, 60, 60, root_seen=True, late=True), "it waits for late spans until 1970-01-01 00:01:00 UTC"),
+    ],
+)
+async def test_an_unfinished_trace_says_what_it_waits_for(rig: Rig, waiting: Waiting | None, said: str) -> None:
+    rig.service.where, rig.service.waiting = "open", waiting
+    assert said in (await rig.json(f"traces/{5:032x}", 404))["hint"]
+    assert said[1:] in text(await rig.page(f"/why?trace_id={5:032x}", 404))
+
+
+@pytest.mark.parametrize("asked", [HOSTILE.replace("\udc00", ""), "'\"><script>", "\u202ea" * 20, "a" * 5000])
+async def test_an_id_that_is_none_is_shown_as_it_was_given(rig: Rig, asked: str) -> None:
+    answer = await rig.http.get("/why", params={"trace_id": asked})
+    assert answer.status == 400
+    page = await answer.text()
+    assert harmless(page)
+    [field] = [given for tag, given in Elements(page).tags if tag == "input"]
+    assert (field["name"], field["value"]) == ("trace_id", asked)
+    assert "is no trace id" in text(page)
 
 
 async def test_every_answer_says_who_gave_it(rig: Rig) -> None:
