@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from otel_ctxscore.batch import AT_ONCE, in_order
+from otel_ctxscore.core.counting import count
 from otel_ctxscore.core.model import LEVELS, YES, Evaluation, Judgement
 from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.core.stats.agreement import (
@@ -139,8 +140,9 @@ def _warnings(report: Report, pairs: Query, loss_now: float, loss_then: float) -
     useful = sum(pair.human for pair in pairs)
     if len(report.queries) < ENOUGH_QUERIES or min(useful, len(pairs) - useful) < ENOUGH_EACH:
         yield (
-            f"too few labels to rely on it: {len(report.queries)} queries with {useful} useful and"
-            f" {len(pairs) - useful} other contexts; {ENOUGH_QUERIES} queries and {ENOUGH_EACH} of each are a start"
+            f"too few labels to rely on it: {count(len(report.queries), 'query', 'queries')} with {useful} useful and"
+            f" {count(len(pairs) - useful, 'other context')}; {ENOUGH_QUERIES} queries and {ENOUGH_EACH} of each are a"
+            " start"
         )
     if loss_then >= loss_now:
         yield "on queries that it has not seen it is no better than the judge as it is"

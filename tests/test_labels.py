@@ -154,7 +154,7 @@ def test_lines_whose_text_is_gone_and_the_judges_own_are_said(service: Serving) 
         post_free.add_header("X-CSRF-Token", answer.headers["X-CSRF-Token"])
     urllib.request.urlopen(post_free, timeout=10).close()
     ended = run("calibrate", "--labels", "-", stdin=asked(service, "export", "--labels").out.encode())
-    assert (ended.code, "labels             1 queries, 3 contexts" in ended.out) == (0, True)
+    assert (ended.code, "labels             1 query, 3 contexts" in ended.out) == (0, True)
     assert "left out: 1 line whose text is not kept any more" in ended.err
     ended = run("calibrate", "--labels", "-", stdin=own.encode())
     assert (ended.code, "2 lines with a judge as `who`" in ended.err) == (1, True)

@@ -9,14 +9,15 @@ import statistics
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
 
 import click
 
 from otel_ctxscore import batch, parts
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.files import CONFIG
+from otel_ctxscore.cli.label_files import votes
 from otel_ctxscore.cli.state import kept
+from otel_ctxscore.core.counting import count
 from otel_ctxscore.core.model import Evaluation, Judgement, RagRun
 from otel_ctxscore.core.stats import Share
 from otel_ctxscore.core.stats.anchors import LEAST_SPREAD, PASSES
@@ -25,7 +26,7 @@ from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.monitoring import anchors, histograms, labels
 from otel_ctxscore.monitoring.anchors import Anchor, Evaluator, Judging
 from otel_ctxscore.monitoring.histograms import DAY
-from otel_ctxscore.monitoring.labels import LabelError, LabelledRun
+from otel_ctxscore.monitoring.labels import LabelledRun
 from otel_ctxscore.monitoring.store import Store
 
 AT_ONCE = 8
@@ -41,17 +42,18 @@ def command() -> None:
 
 
 @command.command("add")
-@click.argument("files", nargs=-1, required=True, type=click.File("r", encoding="utf-8"), metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="FILE...")
 @CONFIG
-def add(files: tuple[TextIO, ...], path: Path | None) -> None:
+def add(files: tuple[str, ...], path: Path | None) -> None:
     """Keep labelled runs as anchors: each is judged three times, and the mean of its scores is kept.
 
-    FILE has JSON lines {"query": ..., "contexts": [{"text": ..., "useful": true}], "response": ...}; a "service" makes
-    an anchor speak of that service only. About 100 that look like the traffic serve best.
+    FILE has JSON lines {"query": ..., "contexts": [{"text": ..., "useful": true}], "response": ...}, or what `export
+    --labels` writes; - is standard input. A "service" makes an anchor speak of that service only. About 100 that look
+    like the traffic serve best. Lines that nobody has filled in, and the judge's own, are left out and said; a run that
+    several people labelled is one anchor, with one voice a context as `calibrate` counts them.
     """
     config = configuration.load(path)
-    runs = [run for file in files for run in _labelled(file)]
-    asyncio.run(_add(config, [Anchor.of(run) for run in runs]))
+    asyncio.run(_add(config, [Anchor.of(run) for run in votes(*files).runs]))
 
 
 @command.command("list")
@@ -73,13 +75,6 @@ def run(path: Path | None) -> None:
     """
     for line in asyncio.run(_run(configuration.load(path))):
         click.echo(line)
-
-
-def _labelled(file: TextIO) -> list[LabelledRun]:
-    try:
-        return list(labels.read(file))
-    except LabelError as error:
-        raise click.ClickException(f"{file.name}: {error}") from None
 
 
 async def _known(config: configuration.Config) -> list[Anchor]:
@@ -134,7 +129,7 @@ async def _run(config: configuration.Config) -> list[str]:
         new = [anchor for anchor, evaluation in found if set(anchors.scores(evaluation)) - set(anchor.kept)]
         pinned = [anchor async for anchor in _pinned(new, judge, store)]
         if pinned:
-            lines.append(f"{len(pinned)} anchors had no score under this judge and were pinned")
+            lines.append(f"newly pinned, for want of a score under this judge: {count(len(pinned), 'anchor')}")
         return [*lines, *await _agreement(found, store)]
 
 
@@ -150,7 +145,7 @@ def _moved(found: Sequence[tuple[Anchor, Evaluation]]) -> Iterator[str]:
         mean = statistics.fmean(moved)
         half = Z95 * max(statistics.stdev(moved), LEAST_SPREAD) / math.sqrt(len(moved))
         verdict = "the judge moved" if abs(mean) > half else "no sign that the judge moved"
-        yield f"{scorer} {version}: {mean:+.3f} ± {half:.3f} over {len(moved)} anchors: {verdict}"
+        yield f"{scorer} {version}: {mean:+.3f} ± {half:.3f} over {count(len(moved), 'anchor')}: {verdict}"
 
 
 async def _agreement(found: Sequence[tuple[Anchor, Evaluation]], store: Store) -> list[str]:
@@ -163,7 +158,7 @@ async def _agreement(found: Sequence[tuple[Anchor, Evaluation]], store: Store) -
         return []
     lines = [
         f"the judge finds {rates.sensitivity:.0%} of the contexts that people call useful, and calls"
-        f" {1 - rates.specificity:.0%} of the others useful ({len(judged)} labelled runs)"
+        f" {1 - rates.specificity:.0%} of the others useful ({count(len(judged), 'labelled run')})"
     ]
     versions = {key for _, evaluation in found for key in anchors.scores(evaluation) if key[0] == "share_useful"}
     recent = await histograms.since(store, int(time.time() // DAY) - DAYS + 1)
@@ -179,5 +174,5 @@ def _corrected(found: tuple[float, Share] | None) -> str:
     apparent, share = found
     return (
         f"share of useful contexts {apparent:.3f} by the judge, {share.value:.3f} ({share.lower:.3f} to"
-        f" {share.upper:.3f}) as people would see it, last {DAYS} days"
+        f" {share.upper:.3f}) as people would see it, last {count(DAYS, 'day')}"
     )

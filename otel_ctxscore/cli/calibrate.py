@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,19 +15,12 @@ from otel_ctxscore import parts
 from otel_ctxscore.calibrating import Recalibration, Report, compare, recalibrate
 from otel_ctxscore.cli.calibrate_text import as_json, as_text
 from otel_ctxscore.cli.files import CONFIG
+from otel_ctxscore.cli.label_files import votes
 from otel_ctxscore.config import judges as cfg
-from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.core.errors import ConfigError, in_words
 from otel_ctxscore.judges.calibration import Calibration
 from otel_ctxscore.judges.drawing import TwoJudges
-from otel_ctxscore.monitoring.labels import (
-    LabelError,
-    LabelledRun,
-    checked,
-    is_judge,
-    raw,
-    without_text,
-    without_verdict,
-)
+from otel_ctxscore.monitoring.labels import LabelledRun
 from otel_ctxscore.ports import Judge
 
 
@@ -54,7 +47,11 @@ def command(labels: str, path: Path | None, form: str, write: Path | None) -> No
 
     Says kappa, sensitivity and specificity with their intervals, how far probabilities can be taken at their word, and
     the band in which the judge is unsure (`cascade`). Where two judges work together, both are compared. An LLM judge
-    is asked once a line.
+    is asked once a run.
+
+    A run counts once, however many people labelled it: of each person their latest label, and of several people what
+    most of them say of a context; a tie leaves it open. How far people agree with each other (kappa) is said too: no
+    judge can be asked to agree with them more.
 
     For the local judge and a cross-encoder it fits a calibration (Platt scaling) that --write keeps; name the file as
     `calibration` of that judge. Some dozens of labelled queries of one's own traces are a start: label runs on the
@@ -65,9 +62,10 @@ def command(labels: str, path: Path | None, form: str, write: Path | None) -> No
     correctable = next((judge for judge in judges if judge.tier in ("local", "cross_encoder")), None)
     if write is not None and correctable is None:
         raise ConfigError(f"--write: only local and cross_encoder judges take a calibration, not {config.judge.type}")
-    reports = asyncio.run(_compare(_read(labels), judges))
+    said = votes(labels)
+    reports = asyncio.run(_compare(said.runs, judges))
     found = next((recalibrate(r, _in_use(config)) for r in reports if r.judge is correctable and r.queries), None)
-    click.echo(as_json(reports, found) if form == "json" else as_text(reports, found))
+    click.echo(as_json(reports, found, said) if form == "json" else as_text(reports, found, said))
     _tell(reports, found)
     if write is not None:
         _write(write, found)
@@ -89,42 +87,7 @@ def _in_use(config: configuration.Config) -> Calibration:
     return Calibration() if file is None else Calibration.read(file)
 
 
-def _read(path: str) -> list[LabelledRun]:
-    """The labelled runs. What bears no text any more, what nobody has filled in, and what is the judge's own word, is
-    left out and said."""
-    left_out: Counter[str] = Counter()
-    found: list[LabelledRun] = []
-    try:
-        with click.open_file(path, encoding="utf-8", errors="surrogateescape") as file:
-            for number, line in raw(file):
-                why = _no_label(line)
-                if why is None:
-                    found.append(checked(number, line))
-                else:
-                    left_out[why] += 1
-    except (OSError, LabelError) as error:
-        raise click.ClickException(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    for why, n in left_out.items():
-        print(f"left out: {n} {'line' if n == 1 else 'lines'} {why}", file=sys.stderr)
-    if not found:
-        by_people = ", only what a judge said: `label --who NAME` keeps what people say" if left_out[_JUDGE] else ""
-        raise click.ClickException(f"{path}: no labels by people{by_people}")
-    return found
-
-
-_JUDGE = "with a judge as `who`: its own word is no label"
-
-
-def _no_label(line: object) -> str | None:
-    """Why a line that the service wrote is no label; None where it may be one."""
-    if without_verdict(line):
-        return "without any verdict"
-    if without_text(line):
-        return "whose text is not kept any more"
-    return _JUDGE if isinstance(line, dict) and is_judge(line.get("who")) else None
-
-
-async def _compare(labelled: list[LabelledRun], judges: list[Judge]) -> list[Report]:
+async def _compare(labelled: Sequence[LabelledRun], judges: list[Judge]) -> list[Report]:
     return [await compare(labelled, judge) for judge in judges]
 
 
@@ -142,5 +105,5 @@ def _write(path: Path, found: Recalibration | None) -> None:
     try:
         path.write_text(json.dumps({"a": found.whole.a, "b": found.whole.b}) + "\n", encoding="utf-8")
     except OSError as error:
-        raise click.ClickException(f"{path}: {error.strerror or error}") from None
+        raise click.ClickException(f"{path}: {in_words(error)}") from None
     print(f"written: {path}", file=sys.stderr)

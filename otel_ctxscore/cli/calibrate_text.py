@@ -8,16 +8,25 @@ from dataclasses import asdict
 from typing import Any
 
 from otel_ctxscore.calibrating import Recalibration, Report
+from otel_ctxscore.core.counting import count
 from otel_ctxscore.core.stats.agreement import Agreement, Interval
 from otel_ctxscore.core.stats.labels import MIN_RATES
+from otel_ctxscore.monitoring.label_votes import People, Votes
 
 
-def as_json(reports: Sequence[Report], found: Recalibration | None) -> str:
-    """One object: `judges`, and `calibration` where one can be fitted."""
+def as_json(reports: Sequence[Report], found: Recalibration | None, votes: Votes) -> str:
+    """One object: `labels`, `judges`, and `calibration` where one can be fitted."""
     calibration = None if found is None else {**asdict(found), **asdict(found.whole)}
     if calibration is not None:
         del calibration["whole"]
-    return json.dumps({"judges": [_judge(report) for report in reports], "calibration": calibration}, indent=2)
+    labels = {
+        "runs": len(votes.runs),
+        "replaced": votes.replaced,
+        "tied": votes.tied,
+        "people": None if votes.people is None else asdict(votes.people),
+    }
+    judges = [_judge(report) for report in reports]
+    return json.dumps({"labels": labels, "judges": judges, "calibration": calibration}, indent=2)
 
 
 def _judge(report: Report) -> dict[str, Any]:
@@ -49,9 +58,10 @@ def _agreement(found: Agreement) -> dict[str, Any]:
     return {"queries": found.queries, "contexts": found.contexts, **shown}
 
 
-def as_text(reports: Sequence[Report], found: Recalibration | None) -> str:
+def as_text(reports: Sequence[Report], found: Recalibration | None, votes: Votes) -> str:
     """For a person to read."""
-    lines = [line for report in reports for line in (*_lines(report), "")]
+    lines = [] if votes.people is None else [*_people(votes.people), ""]
+    lines += [line for report in reports for line in (*_lines(report), "")]
     if found is not None:
         lines += [
             f"calibration        a {found.whole.a:.4f}, b {found.whole.b:+.4f}",
@@ -61,10 +71,21 @@ def as_text(reports: Sequence[Report], found: Recalibration | None) -> str:
     return "\n".join(lines).rstrip()
 
 
+def _people(people: People) -> Iterator[str]:
+    """What no judge can be asked to exceed."""
+    both = f"{count(people.runs, 'run')} and {count(people.contexts, 'context')} labelled by several"
+    yield f"people             {count(people.people, 'person', 'people')}, {both}: how far they agree with each other"
+    yield f"kappa              {_shown(people.useful)}"
+    if people.used is not None:
+        yield f"used               kappa {_shown(people.used)}"
+    if people.relevance is not None:
+        yield f"relevance          quadratic kappa {people.relevance:.3f}"
+
+
 def _lines(report: Report) -> Iterator[str]:
     useful = report.useful
     yield f"{report.judge.tier} judge, {report.judge.model}, version {report.judge.version}"
-    yield f"labels             {useful.queries} queries, {useful.contexts} contexts"
+    yield f"labels             {count(useful.queries, 'query', 'queries')}, {count(useful.contexts, 'context')}"
     yield f"kappa              {_shown(useful.kappa)}"
     yield f"sensitivity        {_shown(useful.sensitivity)}  of what people call useful it finds"
     yield f"specificity        {_shown(useful.specificity)}  of the rest it leaves out"
@@ -83,7 +104,7 @@ def _lines(report: Report) -> Iterator[str]:
             f" {report.band.open_queries:.0%} of the queries have such a context"
         )
     if report.used is not None:
-        yield f"used               kappa {_shown(report.used.kappa)}, {report.used.contexts} contexts"
+        yield f"used               kappa {_shown(report.used.kappa)}, {count(report.used.contexts, 'context')}"
     if report.relevance is not None:
         yield f"relevance          quadratic kappa {report.relevance:.3f}"
 

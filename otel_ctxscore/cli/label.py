@@ -13,9 +13,11 @@ import click
 
 from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.explain_text import short
+from otel_ctxscore.cli.label_files import lines, named
+from otel_ctxscore.core.counting import count
 from otel_ctxscore.core.kept_run import judged_contexts
 from otel_ctxscore.core.model import LEVELS
-from otel_ctxscore.monitoring.labels import VERDICT_FIELDS, LabelError, is_judge, raw, without_verdict
+from otel_ctxscore.monitoring.labels import VERDICT_FIELDS, is_judge, without_verdict
 
 Line = dict[str, Any]
 
@@ -29,10 +31,17 @@ Line = dict[str, Any]
 @click.option("--relevance", metavar="LIST", help=f"Levels by number: 0=high,2=low ({', '.join(LEVELS)}).")
 @click.option("--note", "notes", multiple=True, metavar="N=TEXT", help="A note on a context; more than once for more.")
 @click.option("--who", help="Who looked, for --run and lines that name nobody or the judge; you, if not given.")
+@click.option("--blind", is_flag=True, help="Show nothing of what the judge and other people say.")
 @click.option("--confirm-judge", is_flag=True, help="Keep lines of the judge's that nobody has changed: you agree.")
 @asks_admin
 def command(
-    files: tuple[str, ...], run_id: str | None, who: str | None, confirm_judge: bool, admin: Admin, **said: Any
+    files: tuple[str, ...],
+    run_id: str | None,
+    who: str | None,
+    blind: bool,
+    confirm_judge: bool,
+    admin: Admin,
+    **said: Any,
 ) -> None:
     """Keep what people say of the runs of a running service.
 
@@ -43,9 +52,14 @@ def command(
     Without FILE, one run by options: with --useful 0,2 these contexts are useful and all others are not, but for those
     of --unsure. The latest label of each person counts. `export --labels` writes them, `calibrate --labels` reads that.
 
+    Who has seen a verdict tends to agree with it, and a judge that is measured by such labels looks better than it is:
+    with --blind neither the judge's verdicts nor those of others are shown, nor how far yours agree with them.
+
+    Exit 1 where a label was not kept, and where there was none.
+
     \b
-    otel-ctxscore label --run ID
-    otel-ctxscore label --run ID --useful 0,2 --unsure 3 --relevance 0=high
+    otel-ctxscore label --run ID --blind
+    otel-ctxscore label --run ID --blind --useful 0,2 --unsure 3 --relevance 0=high
     otel-ctxscore export --blank --format csv > runs.csv    # to be filled in
     otel-ctxscore label runs.csv --who ann
     """
@@ -56,18 +70,18 @@ def command(
     if run_id is not None and confirm_judge:
         raise click.UsageError("--confirm-judge goes with FILE")
     if run_id is None:
-        _label_lines(files, who, confirm_judge, admin)
+        _label_lines(files, who, confirm_judge, blind, admin)
         return
     run = admin.ask("GET", _path(run_id))
     if not any(said.values()):
-        click.echo("\n".join(_shown(run)))
+        click.echo("\n".join(_shown(run, blind)))
         _by(run["replica"])
         return
     if not judged_contexts(run):
         raise click.ClickException(f"run {run_id} has no context that could be labelled")
     body = {"who": who or getpass.getuser(), "contexts": _contexts(len(judged_contexts(run)), **said)}
     kept = admin.ask("POST", f"{_path(run_id)}/label", body)
-    click.echo(_told(kept))
+    click.echo(_told(kept, blind))
     _by(kept["replica"])
 
 
@@ -127,12 +141,12 @@ def _pair(option: str, text: str, n: int) -> tuple[int, str]:
 # ---- lines of files ---------------------------------------------------------------------------------------------
 
 
-def _label_lines(files: Sequence[str], who: str | None, confirm_judge: bool, admin: Admin) -> None:
+def _label_lines(files: Sequence[str], who: str | None, confirm_judge: bool, blind: bool, admin: Admin) -> None:
     admin.ask("GET", "runs", query={"limit": 1})  # its answer bears the token that a change needs
     kept: Counter[str] = Counter()
     refused = empty = 0
     for path in files:
-        for number, line in _lines(path):
+        for number, line in lines(path):
             if without_verdict(line):
                 empty += 1
                 continue
@@ -143,25 +157,16 @@ def _label_lines(files: Sequence[str], who: str | None, confirm_judge: bool, adm
                 answer = admin.ask("POST", f"{path_of_run}/label", signed)
             except click.ClickException as fault:
                 refused += 1
-                print(f"{path}: line {number}: {fault.format_message()}", file=sys.stderr)
+                print(f"{named(path)}: line {number}: {fault.format_message()}", file=sys.stderr)
             else:
                 kept[answer["replica"]] += 1
-                click.echo(_told(answer))
+                click.echo(_told(answer, blind))
     for replica, n in kept.items():
-        print(f"{n} {'label' if n == 1 else 'labels'} kept by replica {replica}", file=sys.stderr)
+        print(f"{count(n, 'label')} kept by replica {replica}", file=sys.stderr)
     if empty:
-        print(f"left out: {empty} {'line' if empty == 1 else 'lines'} without any verdict", file=sys.stderr)
+        print(f"left out: {count(empty, 'line')} without any verdict", file=sys.stderr)
     if refused or not kept:
-        lines = "1 line was" if refused == 1 else f"{refused} lines were"
-        raise click.ClickException(f"{lines} not kept" if refused else "there is no label")
-
-
-def _lines(path: str) -> Iterator[tuple[int, Any]]:
-    try:
-        with click.open_file(path, encoding="utf-8", errors="surrogateescape") as file:
-            yield from raw(file)
-    except (OSError, LabelError) as error:
-        raise click.ClickException(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        raise click.ClickException(f"not kept: {count(refused, 'line')}" if refused else "there is no label")
 
 
 def _run_id(line: Any) -> str:
@@ -200,18 +205,21 @@ def _signed(line: Line, who: str | None) -> Line:
 # ---- what is printed --------------------------------------------------------------------------------------------
 
 
-def _told(label: Line) -> str:
+def _told(label: Line, blind: bool) -> str:
+    if blind:
+        return f"{label['run_id']} {short(label['who'])}: kept"
     same = [f"{name} {n['same']} of {n['of']}" for name, n in label["agreement"].items() if n["of"]]
     return f"{label['run_id']} {short(label['who'])}: agrees with the judge on {', '.join(same) or 'nothing it says'}"
 
 
-def _shown(run: Line) -> Iterator[str]:
-    yield f"run {run['run_id']}: {run['outcome']}, text: {run['content']}"
+def _shown(run: Line, blind: bool) -> Iterator[str]:
+    yield f"run {run['run_id']}: {'' if blind else run['outcome'] + ', '}text: {run['content']}"
     yield f"query     {short(run['query'] or '-')}"
     for context in judged_contexts(run):
-        yield f"[{context['index']}] {_words(context):<24} {short(context['text'] or context['id'] or '-')}"
+        verdict = "" if blind else f"{_words(context):<24} "
+        yield f"[{context['index']}] {verdict}{short(context['text'] or context['id'] or '-')}"
     yield f"response  {short(run['response'] or '-')}"
-    for label in run["labels"]:
+    for label in () if blind else run["labels"]:
         said = "; ".join(f"[{context['index']}] {_words(context)}" for context in label["contexts"])
         yield f"{short(label['who'])}, {label['at']}: {said}"
 

@@ -1,7 +1,9 @@
-"""Errors of the configuration and of the state file."""
+"""Errors of the configuration and of the state file, and errors of others in words."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -25,3 +27,16 @@ def under(key: str, between: str) -> Iterator[None]:
 
 class StateError(Exception):
     """The state file cannot be used. The text is one line: what it is, and what to do."""
+
+
+_OF_TLS = re.compile(r"^\[[^]]*\] | \(_ssl\.c:\d+\)$")
+
+
+def in_words(error: BaseException) -> str:
+    """What went wrong, as a user may read it: of an error of the operating system what it says, without its number and
+    the file, which whoever tells it names; of others their text, or else their name."""
+    if not isinstance(error, OSError):
+        return " ".join(str(error).split()) or type(error).__name__
+    if type(error).__module__ == "builtins" and error.errno:
+        return os.strerror(error.errno)
+    return _OF_TLS.sub("", error.strerror or str(error)) or type(error).__name__

@@ -90,11 +90,29 @@ def _json(number: int, text: str) -> Any:
 
 
 def checked(number: int, line: object) -> LabelledRun:
-    """The run of a line. Raises LabelError, which names it."""
+    """The run of a line. Raises LabelError, which names it, also where its verdicts contradict each other."""
     try:
-        return parse(line)
+        found = parse(line)
     except ValueError as error:
         raise LabelError(f"line {number}: {error}") from None
+    for place, context in enumerate(found.line["contexts"]):
+        said = [context.get(name) for name in VERDICT_FIELDS]
+        fault = contradiction(*said, has_response=bool(found.run.response))
+        if fault is not None:
+            raise LabelError(f"line {number}: contexts[{place}] {fault}")
+    return found
+
+
+def contradiction(useful: object, relevance: object, used: object, *, has_response: bool = True) -> str | None:
+    """What in the verdicts on a context cannot be true together, by what useful, relevance and used mean; None where
+    nothing is. A context may be used and not useful: it led the response astray."""
+    if useful is False and relevance == "high":
+        return "is not useful, yet its relevance is high: it answers the query"
+    if useful is True and relevance == "none":
+        return "is useful, yet its relevance is none: it has nothing to do with the query"
+    if used is True and not has_response:
+        return "is used, yet there is no response that could use it"
+    return None
 
 
 def is_judge(who: object) -> bool:

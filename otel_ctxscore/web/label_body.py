@@ -9,7 +9,7 @@ from otel_ctxscore.core.history import Label
 from otel_ctxscore.core.kept_run import judged_contexts
 from otel_ctxscore.core.model import LEVELS, Verdict
 from otel_ctxscore.core.records import Record, hashed
-from otel_ctxscore.monitoring.labels import is_judge
+from otel_ctxscore.monitoring.labels import contradiction, is_judge
 from otel_ctxscore.web.questions import BadQuestion
 
 MAX_WHO, MAX_NOTE = 100, 2000
@@ -40,9 +40,18 @@ def read_label(body: object, run: Record, *, user: str, at: float) -> Label:
     verdicts = dict(_verdicts(contexts, judged_contexts(run)))
     if all(verdict == Verdict(note=verdict.note) for verdict in verdicts.values()):
         raise BadQuestion("no context has a verdict", "say useful, relevance or used of one context at least")
+    _no_contradiction(verdicts, run)
     if run["content"] != "text" and any(verdict.note for verdict in verdicts.values()):
         raise BadQuestion("a note needs the text of the run, which is not kept", "leave the notes out")
     return Label(_who(body.get("who"), user), at, verdicts)
+
+
+def _no_contradiction(verdicts: Mapping[int, Verdict], run: Record) -> None:
+    may_have_response = bool(run["response"]) or run["content"] != "text"
+    for index, said in verdicts.items():
+        fault = contradiction(said.useful, said.relevance, said.used, has_response=may_have_response)
+        if fault is not None:
+            raise BadQuestion(f"context [{index}] {fault}", "change one of the two, or leave one of them open")
 
 
 def _is_same(given: object, own: str | None) -> bool:
@@ -132,10 +141,10 @@ _FIELDS: dict[str, Callable[[str], Any]] = {
 
 def from_form(form: Mapping[str, str]) -> Record:
     """The body of the fields `who` and `useful-0`, `relevance-0`, `used-0`, `note-0` ...; what is left open is absent.
-    Raises BadQuestion."""
+    `blind` says only how the page was shown. Raises BadQuestion."""
     contexts: dict[int, Record] = {}
     for name, text in form.items():
-        if name in ("who", "csrf"):
+        if name in ("who", "csrf", "blind"):
             continue
         field, _, place = name.partition("-")
         if field not in _FIELDS or not place.isascii() or not place.isdecimal() or len(place) > 6:

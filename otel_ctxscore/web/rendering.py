@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -12,6 +13,7 @@ from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+_WORD = re.compile(r"[a-z]+(?=[ ,:])")
 MAX_QUOTED = 160
 """Characters of a text that stand in a table or a heading."""
 
@@ -55,6 +57,7 @@ def templates() -> Environment:
         "span": duration,
         "counts": counts,
         "short": short,
+        "sentence": sentence,
         "breakable": breakable,
         "query": query,
         "rfc3339": rfc3339,
@@ -130,6 +133,13 @@ def counts(by_name: Mapping[str, float]) -> list[tuple[str, float]]:
 def breakable(name: str) -> Markup:
     """A name that may break after each underscore, and looks whole otherwise."""
     return Markup("_<wbr>").join(name.split("_"))
+
+
+def sentence(text: str) -> str:
+    """What an error or its hint says, which the API gives in lower case, as a sentence of a page. A name of a setting
+    stays as it is."""
+    first, rest = (text[:1].upper(), text[1:]) if _WORD.match(text) else ("", text)
+    return f"{first}{rest.rstrip('.')}."
 
 
 def short(text: str) -> str:

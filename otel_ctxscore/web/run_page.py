@@ -39,14 +39,15 @@ Doing = Callable[[Record, Form, str], Awaitable[str]]
 
 
 def routes(status: Status, review: Review, trace_url: str | None) -> list[web.RouteDef]:
-    """`GET /runs/{id}`, and the forms of that page: `POST /runs/{id}/judge`, `/label`, `/anchor`, `/forget`. A form
-    that did its work leads back to the page, so that loading it again repeats nothing; one that did not has the page as
-    its answer, with what was filled in."""
+    """`GET /runs/{id}`, with `blind=1` without any verdict, and the forms of that page: `POST /runs/{id}/judge`,
+    `/label`, `/anchor`, `/forget`. A form that did its work leads back to the page, so that loading it again repeats
+    nothing; one that did not has the page as its answer, with what was filled in."""
     shown = partial(_page, trace_url)
 
     async def run(request: web.Request) -> web.Response:
         known = await status.history.run(request.match_info["id"])
-        return shown(request, known, done=DONE.get(request.query.get("done", "")))
+        done = DONE.get(request.query.get("done", ""))
+        return shown(request, known, done=done, blind=_is_blind(request.query))
 
     async def judge(run: Record, form: Form, who: str) -> str:
         await review.judge_again(run)
@@ -73,8 +74,9 @@ def routes(status: Status, review: Review, trace_url: str | None) -> list[web.Ro
                 done = await doing(run, form, user(request))
             except (Refused, BadQuestion, StateError) as trouble:
                 known = await status.history.run(request.match_info["id"])
-                return shown(request, known, trouble=trouble, form=form)
-            return web.Response(status=303, headers={"Location": f"../{run['run_id']}?done={done}"})
+                return shown(request, known, trouble=trouble, form=form, blind=_is_blind(form))
+            blind = "&blind=1" if _is_blind(form) else ""
+            return web.Response(status=303, headers={"Location": f"../{run['run_id']}?done={done}{blind}"})
 
         return answer
 
@@ -89,6 +91,11 @@ def routes(status: Status, review: Review, trace_url: str | None) -> list[web.Ro
     ]
 
 
+def _is_blind(given: Mapping[str, str]) -> bool:
+    """Whether nothing of what judge and people say may be shown: who has seen a verdict tends to agree with it."""
+    return given.get("blind") == "1"
+
+
 def _page(
     trace_url: str | None,
     request: web.Request,
@@ -97,10 +104,11 @@ def _page(
     done: str | None = None,
     trouble: Refused | BadQuestion | StateError | None = None,
     form: Form | None = None,
+    blind: bool = False,
 ) -> web.Response:
     refused = {} if trouble is None else {"what": str(trouble), "hint": getattr(trouble, "hint", "see the log")}
     return page(
-        "run.html",
+        "blind.html" if blind and run else "run.html",
         "runs",
         root="../" if request.method == "GET" else "../../",
         status=_status(run, trouble),

@@ -73,6 +73,24 @@ def test_a_written_calibration_makes_the_judge_what_was_promised_and_is_then_lef
     assert (again.a, again.b) == pytest.approx((before["calibration"]["a"], before["calibration"]["b"]), abs=0.02)
 
 
+def test_a_run_of_two_people_counts_once_and_their_agreement_is_the_ceiling(tmp_path: Path) -> None:
+    ann = [{**row, "who": "ann"} for row in labels(12)]
+    bob = [{**row, "who": "bob"} for row in labels(12, useful="was bought in")[:4]]
+    once, twice = written(tmp_path / "once.jsonl", labels(12)), written(tmp_path / "twice.jsonl", [*ann, *ann[:3]])
+    first, second = (json.loads(run("calibrate", "--labels", file, "--format", "json").out) for file in (once, twice))
+    assert first["judges"] == second["judges"]
+    assert (first["labels"]["replaced"], second["labels"]["replaced"], second["labels"]["people"]) == (0, 3, None)
+    ended = run("calibrate", "--labels", written(tmp_path / "both.jsonl", [*ann, *bob]), "--format", "json")
+    assert "left open: 8 verdicts on which people are evenly divided" in ended.err
+    found = json.loads(ended.out)
+    assert found["judges"][0]["useful"]["contexts"] == 12 * 3 - 8
+    assert found["labels"]["people"]["contexts"] == 12
+    assert found["labels"]["people"]["useful"]["value"] == pytest.approx(-0.5)
+    shown = run("calibrate", "--labels", str(tmp_path / "both.jsonl")).out
+    assert "people             2 people, 4 runs and 12 contexts labelled by several" in shown
+    assert "kappa              -0.500 [" in shown
+
+
 def test_few_labels_are_warned_of(tmp_path: Path) -> None:
     ended = run("calibrate", "--labels", written(tmp_path / "labels.jsonl", labels(5)))
     assert ended.code == 0
@@ -135,6 +153,10 @@ def test_of_two_judges_both_are_compared_and_the_local_one_calibrated(
         ("", "no labels"),
         ("{", "line 1: "),
         ('{"query": "q", "contexts": [{"text": "a"}]}', "line 1: contexts[0].useful is neither true nor false"),
+        (
+            '{"query": "q", "contexts": [{"text": "a", "useful": true, "relevance": "none"}]}',
+            "line 1: contexts[0] is useful, yet its relevance is none",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_named_and_ends_with_1(tmp_path: Path, content: str, complaint: str) -> None:

@@ -97,3 +97,26 @@ def test_a_line_that_is_no_labelled_run_adds_nothing(tmp_path: Path, config: str
     assert ended.code == 1
     assert "l.jsonl: line 2: contexts are missing" in ended.err
     assert not (tmp_path / "state").exists()
+
+
+def test_what_is_nobodys_label_is_no_anchor(tmp_path: Path, config: str) -> None:
+    own = {**labelled(1), "who": "judge local lexical"}
+    blank = {**labelled(2), "run_id": "r", "contexts": [{"text": PASSAGE, "useful": None}]}
+    gone = {**labelled(3), "run_id": "r", "query": None}
+    refused = run("anchors", "add", "-c", config, lines(tmp_path / "own.jsonl", [own, blank]))
+    assert (refused.code, refused.out) == (1, "")
+    assert "left out: 1 line with a judge as `who`: its own word is no label\n" in refused.err
+    assert "left out: 1 line without any verdict\n" in refused.err
+    assert "own.jsonl: no labels by people" in refused.err
+    assert not (tmp_path / "state").exists()
+    ended = run("anchors", "add", "-c", config, lines(tmp_path / "l.jsonl", [own, blank, gone, labelled(4)]))
+    assert (ended.code, len(ended.out.splitlines())) == (0, 1), ended.err
+    assert "left out: 1 line whose text is not kept any more\n" in ended.err
+
+
+def test_a_run_that_two_people_labelled_is_one_anchor(tmp_path: Path, config: str) -> None:
+    rows = [{**labelled(1), "who": who} for who in ("ann", "bob")]
+    added = run("anchors", "add", "-c", config, lines(tmp_path / "l.jsonl", rows))
+    assert (added.code, len(added.out.splitlines())) == (0, 1), added.err
+    [kept] = [json.loads(row) for row in run("anchors", "list", "-c", config).out.splitlines()]
+    assert kept["who"] == "ann, bob"
