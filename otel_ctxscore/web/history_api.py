@@ -99,9 +99,7 @@ def _still_to_come(known: Waiting | None) -> str:
         return "its spans are here, and it is judged or sent now: ask again later"
     since, until, latest = moment_of(known.since), moment_of(known.until), moment_of(known.latest)
     if known.late:
-        return (
-            f"nothing in it could be judged yet; it is open since {since}, and late spans are waited for until {until}"
-        )
+        return f"nothing in it could be judged yet; open since {since}, it waits for late spans until {until}"
     root = "its root span has come" if known.root_seen else "its root span has not come yet"
     more = f"; a further span puts that off, until {latest} at the latest" if latest != until else ""
     return f"{root}; it is open since {since}, and closes at {until} if nothing more comes{more}"
