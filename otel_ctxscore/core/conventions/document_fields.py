@@ -11,10 +11,12 @@ from otel_ctxscore.core.conventions.values import number_of, text_of
 
 TEXT_KEYS = (
     "page_content", "pageContent", "content", "text", "document", "chunk", "passage", "snippet", "body",
-    "chunk_text", "chunkText", "text_content", "textContent", "raw_content", "contents",
+    "chunk_text", "chunkText", "text_content", "textContent", "raw_content", "contents", "AMAZON_BEDROCK_TEXT_CHUNK",
+    "AMAZON_BEDROCK_TEXT",
 )  # fmt: skip
 PATHS = (
     "node", "kwargs", "metadata", "payload", "properties", "entity", "_source", "segment", "data", "fields", "source",
+    "text_resource", "_node_content",
 )  # fmt: skip
 """Keys whose value is a map that may hold the text."""
 ID_KEYS = (
@@ -87,6 +89,15 @@ def _printed(node: Node) -> Document | None:
     return Document(None, node.at, identity[1] if identity else None, number_of(score[1]) if score else None)
 
 
+def _named_text(node: Node) -> Node | None:
+    """A text under `name` beside nothing but a score and an id: what the guides of the AI SDK select from a store."""
+    named = node.key("name")
+    beside = node.value.keys() - {"name", *ID_KEYS} if isinstance(node.value, dict) else None
+    if named is None or not beside or not beside <= {*SCORE_KEYS, *DISTANCE_KEYS}:
+        return None
+    return named if isinstance(named.value, str) and " " in named.value.strip() else None
+
+
 def has_text_field(node: Node) -> bool:
     """Whether a map holds a text where documents hold it."""
     found = _text(node.opened(), 0) if isinstance(node.opened().value, dict) else None
@@ -119,7 +130,7 @@ def _text(node: Node, depth: int) -> Node | None:
         if text_of(found.value).strip():
             return found
         blank = blank or found
-    return blank
+    return blank or _named_text(node)
 
 
 def _texts(node: Node, depth: int) -> Iterator[Node]:

@@ -120,7 +120,13 @@ def _lists(node: Node, depth: int) -> tuple[Documents, ...] | None:
         return _of_list(unwrapped, depth)
     if not isinstance(unwrapped.value, dict):
         return _of_text(unwrapped)
-    return _of_columns(unwrapped) or _of_containers(unwrapped, depth) or _of_map(unwrapped) or _of_joined(unwrapped)
+    return (
+        _of_columns(unwrapped)
+        or _of_containers(unwrapped, depth)
+        or _of_map(unwrapped)
+        or _of_joined(unwrapped)
+        or _of_only_list(unwrapped)
+    )
 
 
 def _of_text(node: Node) -> tuple[Documents, ...] | None:
@@ -222,6 +228,12 @@ def _of_joined(node: Node) -> tuple[Documents, ...] | None:
     """One text where other maps hold their list."""
     texts = (entry for name in CONTAINERS if (entry := node.key(name)) is not None and isinstance(entry.value, str))
     return next((_of_text(entry) for entry in texts if isinstance(entry.opened().value, str)), None)
+
+
+def _of_only_list(node: Node) -> tuple[Documents, ...] | None:
+    """The one list of documents that a map holds, under whatever name."""
+    found = [lists for _, entry in node.entries() if (lists := _if_all(entry, has_text_field)) is not None]
+    return found[0] if len(found) == 1 else None
 
 
 def holds_text(node: Node, depth: int = 0) -> bool:

@@ -9,6 +9,18 @@ from otel_ctxscore.core.conventions.values import text_of
 
 SILENT_PARTS = ("reasoning", "thinking", "redacted_thinking", "blob", "file", "uri", "image", "image_url")
 """No set: what stands under `type` may be anything."""
+HOSTED = {"file_search_call": "file_search"}
+"""Parts of tools that the model's provider runs: a call and its result in one."""
+CALLS = frozenset({
+    "tool_call", "tool-call", "tool_use", "function_call", "server_tool_call", "toolCall", "server_tool_use",
+    "mcp_tool_use", "mcp_call", "custom_tool_call", *HOSTED,
+})  # fmt: skip
+RESULTS = frozenset({
+    "tool_call_response", "tool-result", "tool_result", "function_call_output", "server_tool_call_response",
+    "tool-return", "mcp_tool_result", "web_search_tool_result", "mcp_call", "custom_tool_call_output", *HOSTED,
+})  # fmt: skip
+ARGUMENTS = ("arguments", "args", "input", "parameters", "queries", "server_tool_call")
+RETURNED = ("response", "result", "output", "content", "results", "server_tool_call_response")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +72,19 @@ def call_in(part: Node) -> Call | None:
         inner = part.key(name)
         if inner is not None and isinstance(inner.value, dict):
             return _called(inner, text_of(value.get("id")))
-    kind = value.get("type")
-    named = kind in ("tool_call", "tool-call", "tool_use", "function_call", "server_tool_call", "toolCall")
-    is_call = named or ("args" in value and "name" in value) or ("tool_name" in value and "arguments" in value)
-    return _called(part, "") if is_call else None
+    is_call = _kind(part) in CALLS or ("args" in value and "name" in value)
+    return _called(part, "") if is_call or ("tool_name" in value and "arguments" in value) else None
+
+
+def _kind(part: Node) -> str:
+    kind = part.key("type")
+    return kind.value if kind is not None and isinstance(kind.value, str) else ""
 
 
 def _called(node: Node, outer: str) -> Call:
-    name = _first(node, "name", "toolName", "tool_name")
+    name = _first(node, "name", "toolName", "tool_name") or HOSTED.get(_kind(node), "")
     identity = _first(node, "id", "toolUseId", "toolCallId", "call_id")
-    arguments = next(filter(None, map(node.key, ("arguments", "args", "input", "parameters"))), None)
+    arguments = next(filter(None, map(node.key, ARGUMENTS)), None)
     return Call(identity or outer, name, arguments)
 
 
@@ -81,17 +96,16 @@ def result_in(part: Node) -> Result | None:
         inner = part.key(name)
         if inner is not None and isinstance(inner.value, dict):
             return _returned(inner)
-    kinds = ("tool_call_response", "tool-result", "tool_result", "function_call_output", "server_tool_call_response")
-    return _returned(part) if value.get("type") in (*kinds, "tool-return") else None
+    return _returned(part) if _kind(part) in RESULTS else None
 
 
 def _returned(node: Node) -> Result | None:
-    value = next(filter(None, map(node.key, ("response", "result", "output", "content"))), None)
+    value = next((one for name in RETURNED if (one := node.key(name)) is not None and one.value is not None), None)
     if value is None:
         return None
     inner = value.key("value") if isinstance(value.value, dict) and value.value.keys() == {"type", "value"} else None
     origin = node.key("origin") or node
-    name = _first(node, "name", "toolName", "tool_name") or _first(origin, "tool_name")
+    name = _first(node, "name", "toolName", "tool_name") or _first(origin, "tool_name") or HOSTED.get(_kind(node), "")
     identity = _first(node, "id", "toolUseId", "toolCallId", "tool_use_id", "call_id", "tool_call_id")
     identity = identity or _first(origin, "id")
     return Result(identity, name, inner or value)

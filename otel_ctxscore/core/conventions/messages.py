@@ -121,14 +121,14 @@ def _message(node: Node, role: str) -> Message | None:
 def _from_map(node: Node, role: str) -> Message | None:
     inner = _dumped(node)
     kind = text_of((node.key("type") or Node("", "")).value)
-    if kind in ("function_call", "function_call_output", "reasoning"):
+    if kind == "reasoning" or kind.endswith(("_call", "_call_output")):
         return _assembled("tool" if kind.endswith("output") else "assistant", [node])
     own = _role(node) or _role(inner)
     content = _content(inner)
-    if content is None and not own:
+    calls = inner.key("tool_calls") or inner.dig("additional_kwargs", "tool_calls")
+    if content is None and calls is None and not own:
         return None
     parts = _parts(content) if content else []
-    calls = inner.key("tool_calls") or inner.dig("additional_kwargs", "tool_calls")
     spoken = own or role
     if spoken == "tool":
         return _tool_message(inner, content)
@@ -154,7 +154,8 @@ def _content(node: Node) -> Node | None:
 
 
 def _parts(content: Node) -> list[Node]:
-    """The parts of a content. A bare text is one part and is not opened: what looks like JSON in it was said."""
+    """The parts of a content. A bare text is one part and is not opened, unless it holds the JSON of parts: what
+    else looks like JSON in it was said."""
     if isinstance(content.value, str) and not _holds_parts(content):
         return [content]
     opened = content.opened()
@@ -167,13 +168,12 @@ def _parts(content: Node) -> list[Node]:
 def _holds_parts(node: Node) -> bool:
     opened = node.opened()
     elements = [element.opened() for element in opened.each()]
-    return bool(elements) and all(_is_content_part(element) or _is_typed(element) for element in elements)
+    known = any(_is_content_part(element) or call_in(element) or result_in(element) for element in elements)
+    return known and all(_is_content_part(element) or _is_typed(element) for element in elements)
 
 
 def _is_typed(node: Node) -> bool:
-    return (
-        isinstance(node.value, dict) and isinstance(node.value.get("type"), str) and "tool" in str(node.value["type"])
-    )
+    return isinstance(node.value, dict) and isinstance(node.value.get("type"), str)
 
 
 def _role(node: Node) -> str:
@@ -215,11 +215,10 @@ def _assembled(role: str, parts: list[Node]) -> Message:
     results: list[Result] = []
     for part in parts:
         opened = part if isinstance(part.value, str) else part.opened()
-        if (call := call_in(opened)) is not None:
-            calls.append(call)
-        elif (result := result_in(opened)) is not None:
-            results.append(result)
-        elif (said := said_in(opened)) is not None:
+        call, result = call_in(opened), result_in(opened)
+        calls += [call] if call is not None else []
+        results += [result] if result is not None else []
+        if call is None and result is None and (said := said_in(opened)) is not None:
             texts.append(said)
             continue
         if texts:

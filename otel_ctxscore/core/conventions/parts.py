@@ -135,7 +135,7 @@ class _Chooser:
 
     def response(self) -> Read | None:
         told = next((r for r in self._declared_answers()), None) or self._anchored() or self._spoken()
-        return told or self._handed_on()
+        return told or self._handed_on() or self._generated()
 
     def _declared_answers(self) -> Iterator[Read]:
         for span in self.turn.spans:
@@ -157,6 +157,11 @@ class _Chooser:
             if (told := told_in(reading.said)) is not None:
                 return Read(told.text, span, told.at, reading.dialect)
         return None
+
+    def _generated(self) -> Read | None:
+        """The answer of a retriever that generates one too."""
+        told = (self._answer_of(candidate.span) for candidate in reversed(self.retrievals))
+        return next((read for read in told if read is not None), None)
 
     def _handed_on(self) -> Read | None:
         for span in reversed([s for s in self._holders() if s is not self.turn.anchor]):

@@ -14,7 +14,7 @@ from otel_ctxscore.core.conventions.vocabulary import Question
 QUESTION_KEYS = (
     "question", "query", "user_query", "userQuery", "user_question", "query_text", "queryText", "query_str",
     "search_query", "searchQuery", "user_input", "userInput", "user_message", "userMessage", "user_prompt",
-    "str_or_query_bundle", "query_bundle", "question_text", "current_question",
+    "str_or_query_bundle", "query_bundle", "question_text", "current_question", "queries", "query_or_queries",
 )  # fmt: skip
 LOOSE_KEYS = (
     "input", "inputs", "prompt", "message", "text", "input_str", "input_value", "inputText", "q", "content",

@@ -20,7 +20,7 @@ SESSION_KEYS = (
     "traceloop.association.properties.session_id", "traceloop.association.properties.thread_id",
     "traceloop.association.properties.conversation_id", "traceloop.association.properties.chat_id",
     "langsmith.metadata.session_id", "langsmith.metadata.thread_id", "langsmith.metadata.conversation_id",
-    "langsmith.trace.session_id", "ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.threadId",
+    "ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.threadId",
     "ai.telemetry.metadata.conversationId", "ai.telemetry.metadata.chatId", "mastra.metadata.sessionId",
     "mastra.metadata.threadId", "spring.ai.chat.client.conversation.id", "gcp.vertex.agent.session_id",
     "mlflow.trace.session", "conversation.id", "session_id", "conversation_id", "langfuse.trace.session_id",

@@ -67,7 +67,7 @@ def reading(
 
 
 _ASKED = frozenset({Role.RETRIEVER, Role.RERANKER, Role.TOOL, Role.VECTOR_DB})
-_LISTING = frozenset({Role.RETRIEVER, Role.RERANKER})
+_LISTING = frozenset({Role.RETRIEVER, Role.RERANKER, Role.VECTOR_DB})
 
 
 def documents_in(gave: Node | None) -> tuple[Documents, ...] | None:
@@ -137,9 +137,13 @@ def _turns_in(node: Node) -> tuple[Message, ...]:
 
 
 def spoken_in(node: Node | None) -> tuple[Message, ...]:
-    """What a model answered, as messages: a choice, a generation, a reply or a bare text."""
+    """What a model answered, as messages: a choice, a generation, a reply or a bare text; all items of a response in
+    which tools ran that its provider runs."""
     if node is None:
         return ()
+    items = messages_in(node.dig("output"), role="assistant")
+    if any(message.results for message in items):
+        return items
     told = answer_in(node)
     if told is not None:
         return messages_in(Node(told.text, told.at, level=99), role="assistant")

@@ -9,7 +9,8 @@ from otel_ctxscore.core.spans import Value
 CONTAINERS = (
     "documents", "relevantContext", "results", "matches", "sources", "hits", "source_documents", "sourceDocuments",
     "source_nodes", "nodes", "contexts", "context", "retrieved_documents", "retrieved_contexts", "retrievalResults",
-    "retrieval_results", "chunks", "passages", "records", "points", "objects", "docs",
+    "retrieval_results", "chunks", "passages", "records", "points", "objects", "docs", "retrievedReferences",
+    "retrieved_chunks", "search_results", "searchResults", "memories",
 )  # fmt: skip
 WRAPPERS = (
     "structuredContent", "structured_content", "output", "outputs", "result", "response", "data", "kwargs",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from otel_ctxscore.core.conventions.messages import messages_in
+from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.spans import reading
 from otel_ctxscore.core.conventions.values import text_of
 from otel_ctxscore.core.conventions.vocabulary import Dialect, Reading, Role, Sight
@@ -12,13 +14,19 @@ P = "gcp.vertex.agent."
 def read(sight: Sight) -> Reading:
     if f"{P}tool_response" in sight.span.attributes or sight.word("gen_ai.operation.name") == "execute_tool":
         name = text_of(sight.span.attributes.get("gen_ai.tool.name")) or None
-        return reading(
-            "google_adk", Role.TOOL, sight.filled(f"{P}tool_call_args"), sight.filled(f"{P}tool_response"), name=name
-        )
+        given, gave = sight.filled(f"{P}tool_call_args"), sight.filled(f"{P}tool_response")
+        return reading("google_adk", Role.TOOL, given, _returned(gave), name=name)
     request, response = sight.filled(f"{P}llm_request"), sight.filled(f"{P}llm_response")
     if request is None and response is None:
         return Reading(dialect="google_adk")
     return reading("google_adk", Role.LLM, request, response)
+
+
+def _returned(gave: Node | None) -> Node | None:
+    """What the tool returned; first versions wrote the whole event with the model's function response in it."""
+    content = gave.dig("content") if gave is not None else None
+    results = [result for message in messages_in(content) for result in message.results]
+    return results[-1].value if results else gave
 
 
 READS = (

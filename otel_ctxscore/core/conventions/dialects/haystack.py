@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from otel_ctxscore.core.conventions.messages import messages_in
 from otel_ctxscore.core.conventions.spans import reading
 from otel_ctxscore.core.conventions.values import text_of
 from otel_ctxscore.core.conventions.vocabulary import Dialect, Reading, Role, Sight
@@ -15,7 +18,7 @@ CLASSES = (
     ("generator", Role.LLM),
     ("agent", Role.AGENT),
 )
-"""What the names of component classes end in. A tool invoker holds the spans of its tools."""
+"""What the names of component classes end in. A tool invoker holds the spans of its tools, or their messages."""
 
 
 def read(sight: Sight) -> Reading:
@@ -23,7 +26,13 @@ def read(sight: Sight) -> Reading:
     role = _role(sight)
     given = sight.node(*(f"haystack.{part}" for part in GIVEN))
     gave = sight.node(*(f"haystack.{part}" for part in GAVE))
-    return reading("haystack", role, given, gave, name=text_of(name) or None, json=True, silent=True)
+    found = reading("haystack", role, given, gave, name=text_of(name) or None, json=True, silent=True)
+    if not sight.word("haystack.component.type").endswith("toolinvoker"):
+        return found
+    calls, results = (
+        side.dig(name) if side is not None else None for side, name in ((given, "messages"), (gave, "tool_messages"))
+    )
+    return replace(found, heard=messages_in(calls), said=messages_in(results))
 
 
 GIVEN = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from otel_ctxscore.core.conventions.spans import reading
-from otel_ctxscore.core.conventions.vocabulary import Dialect, Reading, Role, Sight
+from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Reading, Role, Sight
 
 ROLES = {
     "agent_run": Role.AGENT,
@@ -28,7 +28,8 @@ def read(sight: Sight) -> Reading:
     gave = sight.node(f"mastra.{kind}.output", "gen_ai.tool.output", "gen_ai.tool.call.result")
     if role is Role.LLM:
         given, gave = given or sight.node("gen_ai.prompt"), gave or sight.node("gen_ai.completion")
-    return reading("mastra", role, given, gave)
+    name = sight.span.name if role in HOLDERS else None
+    return reading("mastra", role, given, gave, name=name)
 
 
 READS = (

@@ -37,9 +37,9 @@ def read(sight: Sight) -> Reading:
         role=role,
         name=_text(sight, "tool.name"),
         question=_question(sight, role),
-        answer=_answer(sight) if role in HOLDERS else None,
+        answer=_answer(sight) if role in HOLDERS or _generates(sight, role) else None,
         heard=_messages(sight, "llm.input_messages", "user") or _prompts(sight) or _given(sight, role),
-        said=_messages(sight, "llm.output_messages", "assistant") or _spoken(sight, role),
+        said=_said(sight, role),
         documents=_documents(sight, role),
         candidates=_candidates(sight) if role is Role.RERANKER else None,
         passed=_passed(sight) if role in HOLDERS else None,
@@ -60,6 +60,11 @@ def _role(sight: Sight) -> Role:
 def _text(sight: Sight, name: str) -> str | None:
     node = sight.node(name)
     return text_of(node.value) if node else None
+
+
+def _generates(sight: Sight, role: Role) -> bool:
+    """A retriever that answers as well, as Bedrock's `retrieve_and_generate`: the output is the answer."""
+    return role is Role.RETRIEVER and "generate" in words_of(sight.span.name)
 
 
 def _is_json(sight: Sight, side: str) -> bool:
@@ -93,6 +98,13 @@ def _spoken(sight: Sight, role: Role) -> tuple[Message, ...]:
     return spoken_in(output) if role is Role.LLM else told_in(output) if role in HOLDERS else ()
 
 
+def _said(sight: Sight, role: Role) -> tuple[Message, ...]:
+    """Messages, flattened; the whole output where only that has what tools of the provider returned."""
+    told = _messages(sight, "llm.output_messages", "assistant")
+    spoken = _spoken(sight, role) if not told or role is Role.LLM else ()
+    return spoken if not told or any(message.results for message in spoken) else told
+
+
 def _messages(sight: Sight, prefix: str, role: str) -> tuple[Message, ...]:
     whole = sight.node(prefix)
     if whole is not None:
@@ -117,7 +129,7 @@ def _documents(sight: Sight, role: Role) -> tuple[Documents, ...] | None:
     if prefix is None:
         return None
     listed = flattened(sight.span.attributes, prefix, dropped=sight.span.dropped_attributes_count)
-    output = sight.node(prefix, "output.value")
+    output = sight.node(prefix) if _generates(sight, role) else sight.node(prefix, "output.value")
     whole = lists_in(output) if output is not None else None
     if listed is not None:
         return (described_by(listed, [d for one in whole or () for d in one.documents]),)

@@ -27,6 +27,8 @@ ROLES = {
     "embeddings": Role.EMBEDDING, "embedding": Role.EMBEDDING, "invoke_agent": Role.AGENT, "create_agent": Role.OTHER,
     "invoke_workflow": Role.CHAIN, "chain": Role.CHAIN, "workflow": Role.CHAIN, "agent": Role.AGENT,
     "guard": Role.GUARDRAIL, "guardrail.run": Role.GUARDRAIL,
+    "chat.completions": Role.LLM, "chat.streaming_completions": Role.LLM, "text.completions": Role.LLM,
+    "text.streaming_completions": Role.LLM,
 }  # fmt: skip
 DETAILS = "gen_ai.client.inference.operation.details"
 TURNS = ("gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message", "gen_ai.tool.message")
@@ -115,13 +117,19 @@ def _event_turns(sight: Sight) -> tuple[Message, ...]:
 def _from_event(event: Occurrence) -> tuple[Message, ...]:
     """One message of the conventions up to 1.36: the role is in the name, the content in attributes or body."""
     role = event.name.removeprefix("gen_ai.").removesuffix(".message")
-    content = event.node("content") or event.node("gen_ai.event.content") or event.node("body")
+    content = _content(event, "content")
     if role == "tool":
         return _tool_event(event, content)
     told = messages_in(content, role=role)
     return tuple(
         Message(role if m.role == "user" and not m.results else m.role, m.texts, m.calls, m.results) for m in told
     )
+
+
+def _content(event: Occurrence, *names: str) -> Node | None:
+    """What a message event says: in an attribute of its own, in Azure's JSON of all of it, or in the body of a log."""
+    found = (event.node(name) for name in (*names, "gen_ai.event.content", "body"))
+    return next((node for node in found if node is not None), None)
 
 
 def _tool_event(event: Occurrence, content: Node | None) -> tuple[Message, ...]:
@@ -149,13 +157,7 @@ def _said(sight: Sight) -> tuple[Message, ...]:
 
 def _choices(sight: Sight) -> tuple[Message, ...]:
     """The answers in events: one event a choice, or several pieces of one that was streamed."""
-    events = [
-        event for event in sight.named(CHOICE) if event.node("message") or event.node("content") or event.node("body")
-    ]
-    told = [
-        messages_in(event.node("message") or event.node("content") or event.node("body"), role="assistant")
-        for event in events
-    ]
+    told = (messages_in(_content(event, "message", "content"), role="assistant") for event in sight.named(CHOICE))
     return tuple(chain.from_iterable(told))
 
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from otel_ctxscore.core.conventions.document_fields import Document, document_of
 from otel_ctxscore.core.conventions.document_lists import Documents, lists_in
+from otel_ctxscore.core.conventions.flattened import has_gap, rows
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.questions import question_in
+from otel_ctxscore.core.conventions.values import number_of, text_of
 from otel_ctxscore.core.conventions.vocabulary import Dialect, Occurrence, Reading, Role, Sight
 
 RESULTS = ("db.query.result", "db.search.result")
+ROWS = "db.vector.query.result"
+"""Flattened results of the JavaScript instrumentations, which write the metadata in events of their own."""
+RESPONSE = "db.vector.query.response.documents"
+QUERY_ID = "db.search.query.id"
+ASKED = ("db.vector.query.embeddings_count", "db.chroma.query.embeddings_count", "db.chroma.query.texts_count")
+"""How many queries a search asked at once."""
+QUESTIONS = ("db.vector.query.content", "db.marqo.search.query")
+_ROW_METADATA = re.compile(r"[a-z]+\.query\.result\.(\d{1,5})\.metadata")
 SYSTEMS = (
     "chroma", "pinecone", "qdrant", "weaviate", "milvus", "marqo", "lancedb", "astra", "pgvector", "pg_vector",
     "simple", "azure_search", "vespa", "vald", "typesense", "turbopuffer", "upstash",
@@ -20,13 +33,13 @@ WRITING = ("upsert", "insert", "add", "delete", "update", "create", "drop", "get
 
 
 def read(sight: Sight) -> Reading:
-    listed = _from_events(sight) or _from_attribute(sight) or _nothing(sight)
+    listed = _from_events(sight) or _from_rows(sight) or _from_attribute(sight) or _nothing(sight)
     if listed is None and not _is_search(sight):
         return Reading()
     return Reading(
         dialect="vector_db",
         role=Role.VECTOR_DB,
-        question=question_in(sight.node("db.vector.query.content")),
+        question=question_in(sight.node(*QUESTIONS)),
         documents=listed,
     )
 
@@ -46,11 +59,47 @@ def _nothing(sight: Sight) -> tuple[Documents, ...] | None:
 
 
 def _from_events(sight: Sight) -> tuple[Documents, ...] | None:
+    """A list for each query that the search asked."""
     events = sight.named(*RESULTS)
     if not events:
         return None
-    documents = tuple(map(_document, events))
-    return (Documents(documents, f"event:{events[0].name}", incomplete=sight.span.dropped_events_count > 0),)
+    incomplete = sight.span.dropped_events_count > 0
+    found = [(event, _document(event)) for event in events]
+    return tuple(
+        Documents(tuple(document for _, document in batch), f"event:{events[0].name}", incomplete=incomplete)
+        for batch in _batches(found, sight)
+    )
+
+
+_Found = list[tuple[Occurrence, Document]]
+
+
+def _batches(found: _Found, sight: Sight) -> list[_Found]:
+    """The results of each query: told by their number, or as many for each as there are."""
+    by_query: dict[str, _Found] = {}
+    for event, document in found:
+        by_query.setdefault(text_of(event.attributes.get(QUERY_ID)), []).append((event, document))
+    if len(by_query) > 1:
+        return list(by_query.values())
+    asked = max(int(number_of(sight.span.attributes.get(name)) or 1) for name in ASKED)
+    size, rest = divmod(len(found), max(asked, 1))
+    return [found[at : at + size] for at in range(0, len(found), size)] if size and not rest else [found]
+
+
+def _from_rows(sight: Sight) -> tuple[Documents, ...] | None:
+    listed = rows(sight.span.attributes, ROWS)
+    if not listed:
+        return None
+    metadata = {int(m[1]): o for o in sight.occurrences if (m := _ROW_METADATA.fullmatch(o.name))}
+    documents = []
+    for row in listed:
+        found, told = document_of(Node(dict(row.values), f"{row.at}.")), metadata.get(row.index)
+        if told is not None:
+            inner = document_of(Node(dict(told.attributes), f"event:{told.name}/"))
+            found = replace(found, text=inner.text, at=inner.at, source=inner.source)
+        documents.append(found)
+    incomplete = has_gap(listed) or sight.span.dropped_attributes_count > 0
+    return (Documents(tuple(documents), ROWS, incomplete=incomplete),)
 
 
 def _document(event: Occurrence) -> Document:
@@ -62,13 +111,15 @@ def _document(event: Occurrence) -> Document:
 
 
 def _from_attribute(sight: Sight) -> tuple[Documents, ...] | None:
-    node = sight.node("db.vector.query.response.documents")
+    node = sight.node(RESPONSE)
+    written = (event.node(RESPONSE) for event in sight.occurrences)
+    node = node or next((one for one in written if one is not None), None)
     return lists_in(node) if node is not None else None
 
 
 READS = (
     "events db.query.result and db.search.result", "db.system", "db.operation", "db.vector.query.content",
-    "db.vector.query.response.documents",
+    "db.vector.query.response.documents", "db.vector.query.result.N.*", "db.marqo.search.query",
 )  # fmt: skip
 
 DIALECT = Dialect(
