@@ -18,7 +18,7 @@ from otel_ctxscore.core.opening import open_trace
 from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.core.sampling import Sampler
 from otel_ctxscore.core.spans import Delivery, Trace
-from otel_ctxscore.io.file import Report, read
+from otel_ctxscore.io.file import InputError, Report, read
 from otel_ctxscore.judging import Judging
 
 T = TypeVar("T")
@@ -32,15 +32,24 @@ def traces(
     paths: Iterable[str], keeps: Callable[[bytes], bool], report: Report, config: Config
 ) -> Iterator[Trace | RagRun]:
     """The traces of all files as one stream, each when the files end or when the caps of `assembly` push it out; and
-    the runs that stand in them as such. Spans of evaluators are kept: the outcome of their traces says so."""
+    the runs that stand in them as such. Spans of evaluators are kept: the outcome of their traces says so. A file of
+    which nothing can be read is in `report.refused`, and costs no other."""
     assembler = TraceAssembler(parts.limits(config), fuller)
-    for found in read(paths, keeps, report, keep_own=True):
+    for found in _read(paths, keeps, report):
         if isinstance(found, Delivery):
             assembler.add(found, now=0.0)
             yield from map(_released(assembler), assembler.due(-1.0))
         else:
             yield found
     yield from map(_released(assembler), assembler.drain(now=0.0))
+
+
+def _read(paths: Iterable[str], keeps: Callable[[bytes], bool], report: Report) -> Iterator[Delivery | RagRun]:
+    for path in paths:
+        try:
+            yield from read([path], keeps, report, keep_own=True)
+        except InputError as error:
+            report.refused.append(str(error))
 
 
 def _released(assembler: TraceAssembler) -> Callable[[Assembled], Trace]:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import requests
 
+from otel_ctxscore.core.errors import with_its_file
 from otel_ctxscore.security import token_in
 from otel_ctxscore.web.access import CSRF_HEADER
 
@@ -73,7 +74,7 @@ class Admin:
             try:
                 self._session.headers["Authorization"] = b"Bearer " + token_in(token_file)
             except (OSError, ValueError) as error:
-                raise click.ClickException(f"--token-file: {error}") from None
+                raise click.ClickException(f"--token-file: {with_its_file(error)}") from None
 
     def ask(
         self, method: str, path: str, body: dict[str, Any] | None = None, query: Mapping[str, object] | None = None
@@ -104,8 +105,10 @@ class Admin:
         except requests.ConnectionError:
             asks = ", or does it ask for --cert?" if self.url.startswith("https:") and not self._tls["cert"] else "?"
             raise click.ClickException(f"{self.url} does not answer: is it --url{asks}") from None
+        except requests.Timeout:
+            raise click.ClickException(f"{self.url} did not answer within {SECONDS} s") from None
         except (OSError, ValueError) as error:  # a RequestException is an OSError
-            raise click.ClickException(f"{self.url}: {error}") from None
+            raise click.ClickException(f"--url {self.url}: {with_its_file(error)}") from None
 
     def _said(self, answer: Any) -> Any:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import sys
 from typing import Any
+from urllib.parse import quote
 
 import click
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.table import Table
 from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.alarm_text import lines
 from otel_ctxscore.cli.tables import add_row, plain
+from otel_ctxscore.core.counting import count
 
 
 @click.group("alarms", invoke_without_command=True)
@@ -40,7 +42,7 @@ def command(context: click.Context, admin: Admin) -> None:
 def show(known: str, admin: Admin) -> None:
     """Say what is known about an alarm: since when, how much, where, what else changed, and the worst runs."""
     console = Console(width=None if sys.stdout.isatty() else 160, markup=False, highlight=False)
-    for line in lines(admin.ask("GET", f"alarms/{known}"), admin.url):
+    for line in lines(admin.ask("GET", f"alarms/{quote(known, safe='')}"), admin.url):
         console.print(plain(line) if isinstance(line, str) else line)
 
 
@@ -50,20 +52,21 @@ def show(known: str, admin: Admin) -> None:
 @asks_admin
 def ack(known: str, by: str, admin: Admin) -> None:
     """Take note of an alarm: its evidence goes back to nothing, and it may rise again."""
-    before = admin.ask("GET", f"alarms/{known}")
-    if before["acknowledged"]:
+    # From the list: what is known about one alarm is an inquiry, which takes the service seconds.
+    before = next((alarm for alarm in admin.ask("GET", "alarms")["alarms"] if alarm["id"] == known), None)
+    if before is not None and before["acknowledged"]:
         click.echo(
             f"{known}: was acknowledged by {before['acknowledged_by'] or 'somebody'} at {before['acknowledged']}"
         )
         return
-    record = admin.ask("POST", f"alarms/{known}/ack", {"by": by})
+    record = admin.ask("POST", f"alarms/{quote(known, safe='')}/ack", {"by": by})
     click.echo(f"{record['id']}: acknowledged by {record['acknowledged_by'] or 'nobody'} at {record['acknowledged']}")
 
 
 def _series(rows: list[dict[str, Any]]) -> Table:
     table = Table("service", "scorer", "version", "state", "evidence", "reference", "learned from", box=None)
     for row in sorted(rows, key=lambda row: (row["service"], row["scorer"], row["version"])):
-        learned = f"{row['traces']} traces of {row['days']} days"
+        learned = f"{count(row['traces'], 'trace')} of {count(row['days'], 'day')}"
         add_row(
             table, *(row[name] for name in ("service", "scorer", "version", "state")),
             _number(row["ratio"]), _number(row["reference"]), learned,

@@ -15,6 +15,7 @@ import click
 from otel_ctxscore import batch, parts
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.files import CONFIG
+from otel_ctxscore.cli.judge_faults import JudgeFaults, heard
 from otel_ctxscore.cli.label_files import votes
 from otel_ctxscore.cli.state import kept
 from otel_ctxscore.core.counting import count
@@ -50,10 +51,14 @@ def add(files: tuple[str, ...], path: Path | None) -> None:
     FILE has JSON lines {"query": ..., "contexts": [{"text": ..., "useful": true}], "response": ...}, or what `export
     --labels` writes; - is standard input. A "service" makes an anchor speak of that service only. About 100 that look
     like the traffic serve best. Lines that nobody has filled in, and the judge's own, are left out and said; a run that
-    several people labelled is one anchor, with one voice a context as `calibrate` counts them.
+    several people labelled is one anchor, with one voice a context as `calibrate` counts them. A line that is no label
+    is named, and nothing is kept; exit 1 then, and where the judge failed for all.
     """
     config = configuration.load(path)
-    asyncio.run(_add(config, [Anchor.of(run) for run in votes(*files).runs]))
+    new = [Anchor.of(run) for run in votes(*files).runs]
+    with heard() as faults:
+        asyncio.run(_add(config, new, faults))
+        faults.check()
 
 
 @command.command("list")
@@ -73,8 +78,10 @@ def run(path: Path | None) -> None:
     agrees with the labels and, where the state has scores of the last days, with the share of useful contexts as
     people would see it.
     """
-    for line in asyncio.run(_run(configuration.load(path))):
-        click.echo(line)
+    with heard() as faults:
+        for line in asyncio.run(_run(configuration.load(path), faults)):
+            click.echo(line)
+        faults.check()
 
 
 async def _known(config: configuration.Config) -> list[Anchor]:
@@ -82,19 +89,21 @@ async def _known(config: configuration.Config) -> list[Anchor]:
         return await anchors.known(store)
 
 
-def _judging(config: configuration.Config) -> Judging:
+def _judging(config: configuration.Config, faults: JudgeFaults) -> Judging:
     """Judges anew: no verdict is taken from the state."""
     judge = parts.published(parts.judge(config))
     scorers, _ = parts.scorers(config, judge)
 
     async def judged(one: RagRun) -> Evaluation:
-        return await evaluate(one, judge, scorers)
+        evaluation = await evaluate(one, judge, scorers)
+        faults.add(evaluation)
+        return evaluation
 
     return judged
 
 
-async def _add(config: configuration.Config, new: Sequence[Anchor]) -> None:
-    judge = _judging(config)
+async def _add(config: configuration.Config, new: Sequence[Anchor], faults: JudgeFaults) -> None:
+    judge = _judging(config, faults)
     async with kept(config, create=True) as store:
         known = {anchor.id: anchor for anchor in await anchors.known(store)}
         added = [known.get(anchor.id, anchor) for anchor in new]
@@ -114,8 +123,8 @@ async def _pinned(found: Sequence[Anchor], judge: Judging, store: Store) -> Asyn
         yield anchor
 
 
-async def _run(config: configuration.Config) -> list[str]:
-    judge = _judging(config)
+async def _run(config: configuration.Config, faults: JudgeFaults) -> list[str]:
+    judge = _judging(config, faults)
     async with kept(config) as store:
         known = await anchors.known(store)
         if not known:

@@ -15,10 +15,13 @@ import click
 
 from otel_ctxscore import backfill, parts
 from otel_ctxscore import config as configuration
-from otel_ctxscore.cli.files import CONFIG, tell
+from otel_ctxscore.cli.files import CONFIG, told
+from otel_ctxscore.cli.judge_faults import heard
+from otel_ctxscore.core.counting import count
+from otel_ctxscore.core.errors import in_words, with_its_file
 from otel_ctxscore.core.model import Evaluation, RagRun
 from otel_ctxscore.evaluation import with_relatives
-from otel_ctxscore.io.file import InputError, Report
+from otel_ctxscore.io.file import Report
 from otel_ctxscore.io.openmetrics import history
 from otel_ctxscore.judging import Judging
 from otel_ctxscore.ports import ConfigError, Sink
@@ -103,32 +106,35 @@ def command(
 
     OUTPUT.progress keeps how far it came; the same command goes on from there and judges nothing twice. --openmetrics
     gives `promtool tsdb create-blocks-from openmetrics FILE DATA_FOLDER` the past of the live metrics.
+
+    Records and lines that cannot be read are counted, and the rest is judged. Exit 1 where of a FILE nothing could be
+    read, brokers cannot be reached, a sink did not take an evaluation, or the judge failed for every run.
     """
     config = configuration.load(path)
     asked = Asked(files, topics, since, until, offsets)
     asked.check(config)
     if output is None and not dry_run:
         raise click.UsageError("give --output FILE, or --dry-run")
-    report = Report()
     try:
-        asyncio.run(_dry(asked, config, report) if dry_run else _run(asked, config, report, output, openmetrics, emit))
+        if dry_run or output is None:
+            asyncio.run(_dry(asked, config))
+        else:
+            asyncio.run(_run(asked, config, output, openmetrics, emit))
     except _troubles(asked) as error:
-        print(f"otel-ctxscore: backfill: {error}", file=sys.stderr)
-        sys.exit(1)
-    finally:
-        tell(report)
+        raise click.ClickException(with_its_file(error)) from None
 
 
-async def _dry(asked: Asked, config: configuration.Config, report: Report) -> None:
+async def _dry(asked: Asked, config: configuration.Config) -> None:
     sampler, extract = parts.sampler(config), parts.reader(config)
     traces = runs = 0
-    async for one in _found(asked, config, backfill.Progress(""), report):
-        traces += 1
-        if isinstance(one, RagRun):
-            runs += 1
-        else:
-            found = (await extract(one)).runs
-            runs += sum(sampler.admitted(run, one.trace_id) is not None for run in found)
+    with told() as report:
+        async for one in _found(asked, config, backfill.Progress(""), report):
+            traces += 1
+            if isinstance(one, RagRun):
+                runs += 1
+            else:
+                found = (await extract(one)).runs
+                runs += sum(sampler.admitted(run, one.trace_id) is not None for run in found)
     seen = preview(config, runs / MINUTES_A_DAY / config.sampling.rate) if config.sampling.rate else None
     click.echo(f"traces            {traces:,}\nruns to judge     {runs:,}")
     click.echo(f"LLM calls         {seen.calls if seen else 0:,.0f}")
@@ -137,35 +143,47 @@ async def _dry(asked: Asked, config: configuration.Config, report: Report) -> No
         click.echo(f"price             {'unknown: set judge.prices' if seen.usd is None else f'{seen.usd:,.2f} USD'}")
 
 
-async def _run(
-    asked: Asked,
-    config: configuration.Config,
-    report: Report,
-    output: Path | None,
-    openmetrics: Path | None,
-    emit: bool,
-) -> None:
-    assert output is not None
+async def _run(asked: Asked, config: configuration.Config, output: Path, openmetrics: Path | None, emit: bool) -> None:
     kept = output.with_name(output.name + ".progress")
     progress = backfill.Progress.load(kept, output, backfill.identity(config, asked))
     judges = parts.judge(config)
     scorers, _ = parts.scorers(config, parts.published(judges))
     judging = Judging(judges, scorers, parts.budget(config), salt=config.sampling.salt)
-    found = _found(asked, config, progress, report)
     before = len(progress.done) + progress.runs
     written = 0
-    async with _sinks(config, emit) as send:
-        async for evaluations in backfill.run(found, config, judging, progress, output, kept):
-            written += 1
-            for evaluation in evaluations:
-                await send(evaluation)
-    print(f"{written} traces written to {output}, {before} were there already", file=sys.stderr)
+    with told(_passed_over(config, progress)) as report, heard() as faults:
+        found = _found(asked, config, progress, report)
+        async with _sinks(config, emit) as send:
+            async for evaluations in backfill.run(found, config, judging, progress, output, kept):
+                written += 1
+                for evaluation in evaluations:
+                    faults.add(evaluation)
+                    await send(evaluation)
+        there = f", {count(before, 'trace')} of before" if before else ""
+        print(f"written to {output}: {count(written, 'trace')}{there}", file=sys.stderr)
+        _write_openmetrics(output, openmetrics, [one.name for one in with_relatives(scorers)], config)
+        if send.refused:
+            refused = count(send.refused, "evaluation")
+            raise click.ClickException(f"not delivered: {refused}, in {output} all the same")
+        faults.check()
+
+
+def _passed_over(config: configuration.Config, progress: backfill.Progress) -> str:
+    """Why spans were not read: sampling, and that their traces are in the output."""
+    sampled = max([config.sampling.rate, *(rule.rate for rule in config.sampling.rules)]) < 1
+    known = "of traces that are there already"
+    if not progress.done:
+        return "sampled out"
+    return f"sampled out or {known}" if sampled else known
+
+
+def _write_openmetrics(
+    output: Path, openmetrics: Path | None, scorers: list[str], config: configuration.Config
+) -> None:
     if openmetrics is not None:
-        metrics = Metrics([one.name for one in with_relatives(scorers)], targets=config.targets)
+        metrics = Metrics(scorers, targets=config.targets)
         with output.open(encoding="utf-8") as lines, openmetrics.open("w", encoding="utf-8") as out:
             history(map(json.loads, lines), metrics).write(out)
-    if send.refused:
-        raise click.ClickException(f"{send.refused} evaluations were not delivered; they are in {output}")
 
 
 class _Sending:
@@ -182,7 +200,7 @@ class _Sending:
         failed = [result for result in results if isinstance(result, Exception)]
         for failure in failed:
             print(
-                f"trace {evaluation.run.trace_id}: not delivered: {str(failure) or type(failure).__name__}",
+                f"trace {evaluation.run.trace_id}: not delivered: {in_words(failure)}",
                 file=sys.stderr,
             )
         self.refused += bool(failed)
@@ -219,7 +237,7 @@ def _found(
 
 def _troubles(asked: Asked) -> tuple[type[Exception], ...]:
     if asked.files:
-        return InputError, ValueError, OSError
+        return ValueError, OSError
     from aiokafka.errors import KafkaError
 
     return ValueError, OSError, KafkaError

@@ -15,6 +15,7 @@ import click
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.files import CONFIG
 from otel_ctxscore.cli.state import kept
+from otel_ctxscore.core.counting import count
 from otel_ctxscore.core.stats import Baseline, WeightedScore
 from otel_ctxscore.monitoring import baseline, histograms
 from otel_ctxscore.monitoring.histograms import DAY, Histogram
@@ -71,7 +72,7 @@ async def _pin(
 def _told(found: Baseline | None) -> str:
     if found is None:
         return "left out, fewer than 100 effective traces"
-    return f"pinned, {found.n_eff:.0f} effective traces, {found.group_count} groups"
+    return f"pinned, {count(found.n_eff, 'effective trace')}, {count(found.group_count, 'group')}"
 
 
 def of_lines(lines: Iterable[str]) -> dict[Series, Histogram]:

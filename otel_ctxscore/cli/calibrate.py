@@ -15,6 +15,7 @@ from otel_ctxscore import parts
 from otel_ctxscore.calibrating import Recalibration, Report, compare, recalibrate
 from otel_ctxscore.cli.calibrate_text import as_json, as_text
 from otel_ctxscore.cli.files import CONFIG
+from otel_ctxscore.cli.judge_faults import heard
 from otel_ctxscore.cli.label_files import votes
 from otel_ctxscore.config import judges as cfg
 from otel_ctxscore.core.errors import ConfigError, in_words
@@ -53,6 +54,8 @@ def command(labels: str, path: Path | None, form: str, write: Path | None) -> No
     most of them say of a context; a tie leaves it open. How far people agree with each other (kappa) is said too: no
     judge can be asked to agree with them more.
 
+    A line that is no label is named, and nothing is compared; exit 1 then, and where nothing could be judged.
+
     For the local judge and a cross-encoder it fits a calibration (Platt scaling) that --write keeps; name the file as
     `calibration` of that judge. Some dozens of labelled queries of one's own traces are a start: label runs on the
     page or by `otel-ctxscore label`, then `otel-ctxscore export --labels | otel-ctxscore calibrate --labels -`.
@@ -63,7 +66,8 @@ def command(labels: str, path: Path | None, form: str, write: Path | None) -> No
     if write is not None and correctable is None:
         raise ConfigError(f"--write: only local and cross_encoder judges take a calibration, not {config.judge.type}")
     said = votes(labels)
-    reports = asyncio.run(_compare(said.runs, judges))
+    with heard():
+        reports = asyncio.run(_compare(said.runs, judges))
     found = next((recalibrate(r, _in_use(config)) for r in reports if r.judge is correctable and r.queries), None)
     click.echo(as_json(reports, found, said) if form == "json" else as_text(reports, found, said))
     _tell(reports, found)

@@ -15,9 +15,10 @@ from otel_ctxscore import config as configuration
 from otel_ctxscore.cli import known_trace
 from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.explain_text import render, to_json
-from otel_ctxscore.cli.files import CONFIG, READ, tell
+from otel_ctxscore.cli.files import CONFIG, READ, told
+from otel_ctxscore.core.counting import count
 from otel_ctxscore.core.spans import Trace
-from otel_ctxscore.io.file import InputError, Report
+from otel_ctxscore.io.file import Report
 
 
 @click.command("explain", help=f"""Print what was read where in each trace of files, and why not. Nothing is judged.
@@ -46,14 +47,8 @@ def command(files: tuple[str, ...], trace_id: str | None, form: str, path: Path 
         _known(admin, trace_id, form)
         return
     config = configuration.load(path)
-    report = Report()
-    try:
+    with told() as report:
         asyncio.run(_explain(files, form, config, report))
-    except InputError as error:
-        print(error, file=sys.stderr)
-        sys.exit(1)
-    finally:
-        tell(report)
 
 
 def _known(admin: Admin, trace_id: str, form: str) -> None:
@@ -81,6 +76,6 @@ async def _explain(files: tuple[str, ...], form: str, config: configuration.Conf
     if form == "json":
         click.echo(json.dumps(objects, ensure_ascii=False, indent=2))
     if written_out:
-        print(f"{written_out} runs stand in the files as such: nothing is read out of spans there", file=sys.stderr)
-    elif form != "json" and not found:
+        print(f"given as such, and not read out of spans: {count(written_out, 'run')}", file=sys.stderr)
+    elif form != "json" and not found and not report.refused:
         print("no trace in these files", file=sys.stderr)

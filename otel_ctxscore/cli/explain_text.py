@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from otel_ctxscore.cli.tables import plain
 from otel_ctxscore.core.conventions import Considered, Extraction, SpanRead
 from otel_ctxscore.core.conventions.tree import Tree, tree_of
+from otel_ctxscore.core.counting import count
 from otel_ctxscore.core.model import Context, Provenance, RagRun, Retrieval
 from otel_ctxscore.core.spans import Span, Trace
 
@@ -89,7 +90,7 @@ def _runs(extraction: Extraction) -> Iterator[str]:
 
 def _retrieval_lines(retrieval: Retrieval) -> Iterator[str]:
     order = "" if retrieval.ranked else ", not ranked"
-    state = f", {retrieval.refused.value}" if retrieval.refused else f", {len(retrieval.contexts)} contexts"
+    state = f", {retrieval.refused.value}" if retrieval.refused else f", {count(len(retrieval.contexts), 'context')}"
     asked = f" for {_quoted(retrieval.query)}" if retrieval.query else ""
     yield f"    {retrieval.kind.value}{asked} on span {retrieval.span_id}{state}{order}"
     for rank, context in enumerate(retrieval.contexts, 1):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from otel_ctxscore.cli.explain_text import short
+from otel_ctxscore.core.counting import count
 from otel_ctxscore.web.meanings import meaning
 
 Known = dict[str, Any]
@@ -70,7 +71,7 @@ def _lines(known: Known) -> Iterator[str]:
     yield f"  {meaning(known['reason']) or meaning(known['outcome'])}"
     if not known["delivered"]:
         yield "  a sink did not take its evaluation"
-    yield f"  {known['spans']} spans of {short(known['service'])}, closed {known['closed']} at {known['at']}"
+    yield f"  {count(known['spans'], 'span')} of {short(known['service'])}, closed {known['closed']} at {known['at']}"
     yield f"  by replica {known['replica']}"
     for run in known["runs"]:
         yield from _run_lines(run)
@@ -87,7 +88,7 @@ def _run_lines(run: Known) -> Iterator[str]:
     yield f"  run {run['run_id']} on span {run['span_id']}: {run['outcome']}"
     yield f"    query     {_quoted(run['query'])}{_from(run['query_read_from'])}"
     for retrieval in run["retrievals"]:
-        state = retrieval["refused"] or f"{len(retrieval['contexts'])} contexts"
+        state = retrieval["refused"] or count(len(retrieval["contexts"]), "context")
         yield f"    {retrieval['kind']} on span {retrieval['span_id']}, {state}"
         for rank, context in enumerate(retrieval["contexts"], 1):
             useful = {None: "", True: " useful", False: " not useful"}[context["useful"]]

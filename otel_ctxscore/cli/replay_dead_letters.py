@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,8 @@ import click
 
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.files import CONFIG
+from otel_ctxscore.core.counting import count
+from otel_ctxscore.core.errors import with_its_file
 from otel_ctxscore.ports import ConfigError
 
 if TYPE_CHECKING:
@@ -49,8 +50,7 @@ def command(path: Path | None, topic: str | None, file: Path | None, dry_run: bo
     try:
         asyncio.run(replay.file(file) if file else replay.topic(topic or ""))
     except _troubles() as error:
-        print(f"otel-ctxscore: dead letters: {error}", file=sys.stderr)
-        sys.exit(1)
+        raise click.ClickException(with_its_file(error)) from None
     finally:
         _tell(replay, dry_run)
 
@@ -63,9 +63,9 @@ def _troubles() -> tuple[type[Exception], ...]:
 
 def _tell(replay: Replay, dry_run: bool) -> None:
     result = replay.result
-    click.echo(f"{result.readable} letters can be read{'' if dry_run else ' and were sent back'}")
-    click.echo(f"{result.unreadable.total()} letters still cannot be read")
-    for reason, count in result.unreadable.most_common():
-        click.echo(f"  {count} {reason}")
+    click.echo(f"readable now{'' if dry_run else ', and sent back'}: {count(result.readable, 'letter')}")
+    click.echo(f"still not readable: {count(result.unreadable.total(), 'letter')}")
+    for reason, n in result.unreadable.most_common():
+        click.echo(f"  {n} {reason}")
     if result.foreign:
-        click.echo(f"{result.foreign} records are no dead letters")
+        click.echo(f"no dead letter: {count(result.foreign, 'record')}")

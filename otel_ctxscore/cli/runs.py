@@ -14,6 +14,7 @@ from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.explain_text import short
 from otel_ctxscore.cli.run_filters import run_filters
 from otel_ctxscore.cli.tables import add_row
+from otel_ctxscore.core.counting import count
 from otel_ctxscore.core.history import MAX_LIMIT
 
 WIDTH = 160
@@ -48,11 +49,8 @@ def command(form: str, admin: Admin, **filters: Any) -> None:
         # A terminal that is narrower breaks the lines, and nothing of them is lost.
         width = max(WIDTH, Console().width) if sys.stdout.isatty() else WIDTH
         Console(width=width).print(_table(found["runs"]))
-    n = len(found["runs"])
-    print(
-        f"{n} {'run' if n == 1 else 'runs'} of {found['replica']}{', and more' if found['next'] else ''}",
-        file=sys.stderr,
-    )
+    more = ", and more" if found["next"] else ""
+    print(f"{count(len(found['runs']), 'run')} of {found['replica']}{more}", file=sys.stderr)
 
 
 def _table(runs: list[dict[str, Any]]) -> Table:

@@ -18,14 +18,15 @@ from rich.table import Table
 
 from otel_ctxscore import batch, parts
 from otel_ctxscore import config as configuration
-from otel_ctxscore.cli.files import CONFIG, FILES, READ, tell
+from otel_ctxscore.cli.files import CONFIG, FILES, READ, told
+from otel_ctxscore.cli.judge_faults import JudgeFaults, heard
 from otel_ctxscore.cli.tables import add_row, plain
 from otel_ctxscore.config.judges import CascadeJudge, LlmJudge, SampledJudge
 from otel_ctxscore.core.lines import Line
 from otel_ctxscore.core.model import Evaluation, RagRun, Score
 from otel_ctxscore.core.spans import Trace
 from otel_ctxscore.evaluation import with_relatives
-from otel_ctxscore.io.file import InputError, Report
+from otel_ctxscore.io.file import Report
 from otel_ctxscore.judging import Judging
 from otel_ctxscore.ports import AnyScorer
 
@@ -39,7 +40,8 @@ LONGEST_OUTAGE = 60.0
     {READ}
 
     Without -c the local judge judges every run. With it, its judge, sampling and budget apply. Ends, on standard error,
-    with mean, number and unscored runs of each scorer.""")  # fmt: skip
+    with mean, number and unscored runs of each scorer. What goes wrong at the judge is said there when it happens. Exit
+    1 where judges were asked and no run has a score; single unscored runs are no fault.""")  # fmt: skip
 @FILES
 @click.option(
     "--format",
@@ -52,17 +54,14 @@ LONGEST_OUTAGE = 60.0
 @CONFIG
 def command(files: tuple[str, ...], form: str, path: Path | None) -> None:
     config = configuration.load(path)
-    report = Report()
-    try:
-        asyncio.run(_score(files, form, config, report))
-    except InputError as error:
-        print(error, file=sys.stderr)
-        sys.exit(1)
-    finally:
-        tell(report)
+    with told() as report, heard() as faults:
+        asyncio.run(_score(files, form, config, report, faults))
+        faults.check()
 
 
-async def _score(files: tuple[str, ...], form: str, config: configuration.Config, report: Report) -> None:
+async def _score(
+    files: tuple[str, ...], form: str, config: configuration.Config, report: Report, faults: JudgeFaults
+) -> None:
     judges = parts.judge(impatient(config))
     judge = parts.published(judges)
     scorers, off = parts.scorers(config, judge)
@@ -72,12 +71,17 @@ async def _score(files: tuple[str, ...], form: str, config: configuration.Config
     judging = Judging(judges, scorers, parts.budget(config), salt=config.sampling.salt)
     totals = Totals.of(scorers)
     rows: list[tuple[Line, Evaluation | None]] = []
+    read = False
     async for line, evaluation in batch.score(found, config, judging):
+        read = True
         totals.add(evaluation)
+        faults.add(evaluation)
         if form == "jsonl":
             click.echo(json.dumps(line, ensure_ascii=False))
         else:
             rows.append((line, evaluation))
+    if report.refused and not read:
+        return  # there is nothing that a table or a mean could be of
     if form == "table":
         Console(width=None if sys.stdout.isatty() else 140).print(_table(rows, scorers))
     for text in totals.lines():

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import click
 
 from otel_ctxscore.config import Config
+from otel_ctxscore.core.errors import with_its_file
 from otel_ctxscore.io.state import Database, Kept, StateError
 from otel_ctxscore.io.state.database import default_folder
 
@@ -22,8 +23,10 @@ async def kept(config: Config, *, create: bool = False) -> AsyncIterator[Kept]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         database = Database(path, max_size=config.state.max_size, max_age=config.state.max_age)
-    except (StateError, OSError) as error:
+    except StateError as error:
         raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(with_its_file(error)) from None
     try:
         yield Kept(database)
     finally:

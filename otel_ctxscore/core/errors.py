@@ -40,3 +40,9 @@ def in_words(error: BaseException) -> str:
     if type(error).__module__ == "builtins" and error.errno:
         return os.strerror(error.errno)
     return _OF_TLS.sub("", error.strerror or str(error)) or type(error).__name__
+
+
+def with_its_file(error: BaseException) -> str:
+    """The same, after the file that an error of the operating system is about, where it is about one."""
+    file = getattr(error, "filename", None)
+    return f"{os.fsdecode(file)}: {in_words(error)}" if isinstance(file, str | bytes) else in_words(error)

@@ -13,6 +13,7 @@ import msgspec
 from otel_ctxscore.core.codec import Encoding, Malformed, sniff, take_any, unframed
 from otel_ctxscore.core.codec.jaeger import request_of_trace, requests_of_export
 from otel_ctxscore.core.codec.json_repair import Decoder, keys_of
+from otel_ctxscore.core.errors import in_words
 from otel_ctxscore.core.model import Context, RagRun, Retrieval
 from otel_ctxscore.core.receipts import Receipt
 from otel_ctxscore.core.spans import Delivery
@@ -46,13 +47,14 @@ class InputError(ValueError):
 @dataclass
 class Report:
     """What was not handed on, and why. `unreadable` counts lines and documents; of the complaints, each with file and
-    line, the first hundred are kept."""
+    line, the first hundred are kept. `refused` are the files of which nothing could be read, with the reason."""
 
     sampled_out: int = 0
     own: int = 0
     invalid: int = 0
     unreadable: int = 0
     complaints: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
 
     def complain(self, text: str) -> None:
         if len(self.complaints) < _MOST_COMPLAINTS:
@@ -97,8 +99,12 @@ class _File:
                 yield from self._of_piece(number, text)
         except Malformed as error:
             self._fault(self._name, str(error))
+        except OSError as error:
+            if not self._readable:
+                raise InputError(f"{self._name}: {in_words(error)}") from None
+            self._fault(self._name, in_words(error))
         except BROKEN_STREAM as error:
-            self._fault(self._name, getattr(error, "strerror", None) or f"the file is broken or cut ({error})")
+            self._fault(self._name, f"the file is broken or cut ({error})")
         if not self._readable:
             raise InputError(f"{self._name}: {self._first_fault}; {_READ}")
         self._reported.add(self._report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import sys
 from collections.abc import Callable, Iterator
@@ -35,6 +36,8 @@ Piece = tuple[int, bytes]
 @contextmanager
 def opened(path: str) -> Iterator[io.BufferedReader]:
     """The file as it is when inflated (gzip, zstd); `-` is standard input. Raises OSError."""
+    if path == "-" and sys.stdin is None:
+        raise OSError(errno.EBADF, "standard input is closed")
     with ExitStack() as stack:
         file = cast("io.BufferedReader", sys.stdin.buffer) if path == "-" else stack.enter_context(open(path, "rb"))
         begin = _INFLATERS.get(file.peek(_MAGIC_SIZE)[:_MAGIC_SIZE])

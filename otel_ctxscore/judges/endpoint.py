@@ -38,6 +38,7 @@ class Endpoint:
         self._paused_until = float("-inf")
         self._stopped_until = float("-inf")
         self.stopped: str | None = None
+        self._is_failing = False
 
     @property
     def model(self) -> str:
@@ -80,6 +81,7 @@ class Endpoint:
                 self._failed(error, began, watch)
                 raise
             self._answered()
+            self._is_failing = False
             self.concurrency.succeeded()
             return answer, now() - began
 
@@ -104,6 +106,9 @@ class Endpoint:
         return backoff if error.retry_after is None else min(deadline, max(backoff, error.retry_after))
 
     def _failed(self, error: CompletionError, began: float, watch: Stopwatch) -> None:
+        if error.fault.passes and not self._is_failing:
+            self._is_failing = True
+            log.info("judge %s: a call failed and may be tried again: %s", self.model, error.detail)
         if error.fault is Fault.DOWN:
             if self.circuit.failed(watch.number, now()):
                 log.warning("judge %s does not answer (%s): outage", self.model, error.detail)

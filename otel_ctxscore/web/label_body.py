@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from otel_ctxscore.core.counting import count
 from otel_ctxscore.core.history import Label
 from otel_ctxscore.core.kept_run import judged_contexts
 from otel_ctxscore.core.model import LEVELS, Verdict
@@ -90,9 +91,11 @@ def _index(raw: Record, where: str, place: int | None, judged: Sequence[Record])
     """The place among the distinct contexts of the run that a verdict speaks of."""
     given, text = raw.get("index"), raw.get("text")
     if given is None and text is None and place is None:
-        raise BadQuestion(f"{where} names no context", f"give its index, or all {len(judged)} contexts in their order")
+        all_of_it = count(len(judged), "context")
+        raise BadQuestion(f"{where} names no context", f"give its index, or all of the run in their order: {all_of_it}")
     if given is not None and (isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < len(judged)):
-        raise BadQuestion(f"{where}.index is none of this run", f"it has {len(judged)} distinct contexts, from index 0")
+        has = count(len(judged), "distinct context")
+        raise BadQuestion(f"{where}.index is none of this run", f"it has {has}, from index 0")
     if text is None:
         return given if given is not None else place or 0
     same = [at for at, own in enumerate(judged) if _is_same(text, own["text"])]

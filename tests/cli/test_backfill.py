@@ -81,7 +81,7 @@ def test_what_a_sink_refuses_is_named_and_costs_no_other(file: Path, tmp_path: P
     assert done.exit_code == 1
     assert f"trace {3:032x}: not delivered: refused" in done.output
     assert f"trace {6:032x}: not delivered: 'six'" in done.output
-    assert "2 evaluations were not delivered" in done.output
+    assert "not delivered: 2 evaluations, in " in done.output
     assert (TAKEN, traces_of(output)) == ([1, 2, 4, 5, 7], list(range(1, 8)))
 
 
@@ -127,8 +127,11 @@ def test_an_interrupted_one_goes_on_and_judges_nothing_twice(
     assert traces_of(output) == list(range(1, 8))
     assert [judged.count(f"{trace:032x}") for trace in (1, 2, 3, 4)] == [1, 1, 1, 1]
     judged.clear()
-    assert invoke(file, "-c", path, "--output", output).exit_code == 0
-    assert judged == []
+    done = invoke(file, "-c", path, "--output", output)
+    assert (done.exit_code, judged) == (0, [])
+    assert f"written to {output}: 0 traces, 7 traces of before" in done.stderr
+    assert "not read: 14 spans of traces that are there already" in done.stderr
+    assert "sampled" not in done.stderr
 
 
 def test_an_output_of_something_else_is_not_gone_on_with(path: Path, file: Path, tmp_path: Path) -> None:

@@ -43,12 +43,12 @@ async def test_what_can_be_read_now_goes_back_where_it_came_from(kind: str, kafk
     dry = await invoke("-c", str(path), "--dry-run")
     assert (dry.exit_code, dry.stdout.splitlines()[:2]) == (
         0,
-        ["1 letters can be read", "1 letters still cannot be read"],
+        ["readable now: 1 letter", "still not readable: 1 letter"],
     )
     assert kafka.end_offsets(topic) == before
 
     done = await invoke("-c", str(path))
-    assert done.stdout.splitlines()[0] == "1 letters can be read and were sent back", done.output
+    assert done.stdout.splitlines()[0] == "readable now, and sent back: 1 letter", done.output
     assert kafka.end_offsets(topic) == {0: before[0], 1: before[1] + 1}
     back = [record for record in kafka.read(topic, 4) if record.partition == 1][-1]
     assert (back.value, back.key, back.headers) == (request(rag(1)), b"a", (("tenant", b"x"),))
@@ -56,8 +56,8 @@ async def test_what_can_be_read_now_goes_back_where_it_came_from(kind: str, kafk
         assert [letter.value for letter in read_file(file)] == [b"hello"]
     again = await invoke("-c", str(path))
     assert again.stdout.splitlines()[:2] == [
-        "0 letters can be read and were sent back",
-        "1 letters still cannot be read",
+        "readable now, and sent back: 0 letters",
+        "still not readable: 1 letter",
     ]
 
 

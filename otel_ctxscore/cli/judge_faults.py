@@ -1,0 +1,61 @@
+"""What goes wrong at the judge, for somebody who waits at a terminal: said when it happens, and each thing once."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from otel_ctxscore.cli.tables import plain
+from otel_ctxscore.core.model import Evaluation
+
+_JUDGES = "otel_ctxscore.judges"
+
+
+class JudgeFaults(logging.Handler):
+    """Takes the evaluations of a command, and the log of the judges."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._told: set[object] = set()
+        self._scored = self._failed = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell((record.msg, record.args and record.args[0]), record.getMessage())  # type: ignore[index]
+
+    def add(self, evaluation: Evaluation | None) -> None:
+        """Take a run; None stands for a trace without one."""
+        if evaluation is None:
+            return
+        self._scored |= any(score.value is not None for score in evaluation.scores)
+        if evaluation.judged_by is not None and evaluation.reason is not None:
+            self._failed = True
+            detail = f": {evaluation.detail}" if evaluation.detail else ""
+            self._tell(evaluation.reason, f"not scored ({evaluation.reason}){detail}")
+
+    def check(self) -> None:
+        """Raises ClickException where a judge was asked and no run has a score."""
+        if self._failed and not self._scored:
+            raise click.ClickException("nothing was scored: the judge failed for every run that it was asked about")
+
+    def _tell(self, what: object, text: str) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            print(plain(text), file=sys.stderr)
+
+
+@contextmanager
+def heard() -> Iterator[JudgeFaults]:
+    """While judges are asked."""
+    faults, log = JudgeFaults(), logging.getLogger(_JUDGES)
+    level = log.level
+    log.addHandler(faults)
+    log.setLevel(logging.INFO)
+    try:
+        yield faults
+    finally:
+        log.removeHandler(faults)
+        log.setLevel(level)
