@@ -14,9 +14,13 @@ SCOPE_NAME = "otel-ctxscore"
 MARKS: dict[str, frozenset[str]] = {
     "gen_ai.operation.name": frozenset({"evaluation", "guard", "guardrail.run"}),
     "openinference.span.kind": frozenset({"EVALUATOR", "GUARDRAIL"}),
+    "fi.span.kind": frozenset({"EVALUATOR", "GUARDRAIL"}),
+    "gen_ai.span.kind": frozenset({"EVALUATOR", "GUARDRAIL"}),
     "ai.observability.span_type": frozenset({"eval", "eval_root"}),
     "mastra.span.type": frozenset({"scorer_run", "scorer_step"}),
     "langfuse.observation.type": frozenset({"evaluator", "guardrail"}),
+    "langwatch.span.type": frozenset({"evaluation", "guardrail"}),
+    "genkit:metadata:subtype": frozenset({"evaluator"}),
     "mlflow.spanType": frozenset({'"EVALUATOR"', '"GUARDRAIL"'}),
 }
 """Attribute to the values that mark an evaluation. MLflow writes every value as JSON."""

@@ -2,12 +2,16 @@
 
 from otel_ctxscore.core.conventions.dialects import (
     agento11y,
+    braintrust,
     crewai,
+    deepeval,
+    genkit,
     google_adk,
     haystack,
     laminar,
     langfuse,
     langsmith,
+    langwatch,
     llamaindex,
     mastra,
     microsoft,
@@ -16,12 +20,14 @@ from otel_ctxscore.core.conventions.dialects import (
     openlit,
     openllmetry,
     otel_genai,
+    promptflow,
     pydantic_ai,
     spring_ai,
     strands,
     trulens,
     vector_db,
     vercel_ai,
+    voltagent,
 )
 from otel_ctxscore.core.conventions.vocabulary import Dialect
 
@@ -45,6 +51,12 @@ CATALOGUE: tuple[Dialect, ...] = (
     openllmetry.DIALECT,
     crewai.DIALECT,
     laminar.DIALECT,
+    genkit.DIALECT,
+    langwatch.DIALECT,
+    deepeval.DIALECT,
+    braintrust.DIALECT,
+    promptflow.DIALECT,
+    voltagent.DIALECT,
     vector_db.DIALECT,
     otel_genai.DIALECT,
 )

@@ -14,6 +14,7 @@ ROLES = {
     "llm_generation": Role.LLM,
     "tool_call": Role.TOOL,
     "mcp_tool_call": Role.TOOL,
+    "provider_tool_call": Role.TOOL,
     "rag_embedding": Role.EMBEDDING,
     "rag_vector_operation": Role.VECTOR_DB,
     "rag_action": Role.OTHER,

@@ -14,14 +14,19 @@ from otel_ctxscore.core.conventions.questions import question_in
 from otel_ctxscore.core.conventions.signs import variables_in
 from otel_ctxscore.core.conventions.spans import conversation_in, flattened_messages, handed_on, spoken_in, told_in
 from otel_ctxscore.core.conventions.tools import words_of
+from otel_ctxscore.core.conventions.transcripts import prompt_in
 from otel_ctxscore.core.conventions.values import text_of
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Question, Reading, Role, Sight, Text
 
 ROLES = {
-    "agent": Role.AGENT, "chain": Role.CHAIN, "llm": Role.LLM, "retriever": Role.RETRIEVER,
+    "agent": Role.AGENT, "chain": Role.CHAIN, "task": Role.CHAIN, "llm": Role.LLM, "retriever": Role.RETRIEVER,
     "reranker": Role.RERANKER, "tool": Role.TOOL, "embedding": Role.EMBEDDING, "prompt": Role.PROMPT,
     "guardrail": Role.GUARDRAIL, "unknown": Role.CHAIN, "vector_db": Role.VECTOR_DB,
 }  # fmt: skip
+KINDS = ("openinference.span.kind", "fi.span.kind", "gen_ai.span.kind")
+"""The last two in what others made of these conventions: traceAI, and the Chinese clouds to which Dify exports."""
+INPUT = ("input.value", "gen_ai.entity.input")
+OUTPUT = ("output.value", "gen_ai.entity.output")
 DOCUMENTS = {
     Role.RETRIEVER: "retrieval.documents",
     Role.VECTOR_DB: "retrieval.documents",
@@ -43,16 +48,16 @@ def read(sight: Sight) -> Reading:
         documents=_documents(sight, role),
         candidates=_candidates(sight) if role is Role.RERANKER else None,
         passed=_passed(sight) if role in HOLDERS else None,
-        result=sight.node("output.value") if role is Role.TOOL else None,
+        result=sight.node(*OUTPUT) if role is Role.TOOL else None,
         variables=variables_in(sight.node("llm.prompt_template.variables")),
     )
 
 
 def _role(sight: Sight) -> Role:
-    role = ROLES.get(sight.word("openinference.span.kind"), Role.OTHER)
+    role = ROLES.get(sight.word(*KINDS), Role.OTHER)
     if role is Role.CHAIN and RERANKING & set(words_of(sight.span.name)) and _documents(sight, Role.RERANKER):
         return Role.RERANKER
-    if role is Role.OTHER and sight.node("input.value") is not None:
+    if role is Role.OTHER and sight.node(*INPUT) is not None:
         return Role.CHAIN
     return role
 
@@ -77,7 +82,7 @@ def _question(sight: Sight, role: Role) -> Question | None:
     if role in (Role.LLM, Role.PROMPT):
         variables = sight.node("llm.prompt_template.variables")
         return question_in(variables) if variables and _names_question(variables) else None
-    return question_in(sight.node("input.value"), json=_is_json(sight, "input"))
+    return question_in(sight.node(*INPUT), json=_is_json(sight, "input"))
 
 
 def _names_question(node: Node) -> bool:
@@ -86,15 +91,15 @@ def _names_question(node: Node) -> bool:
 
 
 def _answer(sight: Sight) -> Text | None:
-    return answer_in(sight.node("output.value"))
+    return answer_in(sight.node(*OUTPUT))
 
 
 def _given(sight: Sight, role: Role) -> tuple[Message, ...]:
-    return conversation_in(sight.node("input.value")) if role is Role.LLM else ()
+    return conversation_in(sight.node(*INPUT)) if role is Role.LLM else ()
 
 
 def _spoken(sight: Sight, role: Role) -> tuple[Message, ...]:
-    output = sight.node("output.value")
+    output = sight.node(*OUTPUT)
     return spoken_in(output) if role is Role.LLM else told_in(output) if role in HOLDERS else ()
 
 
@@ -116,9 +121,10 @@ def _prompts(sight: Sight) -> tuple[Message, ...]:
     """Prompts of completion models: flattened by the conventions, an array in the LlamaIndex instrumentation."""
     whole = sight.node("llm.prompts")
     if whole is not None:
-        return messages_in(whole)
+        texts = list(whole.opened().each())
+        return tuple(chain.from_iterable(map(prompt_in, texts))) if texts else messages_in(whole)
     found = (
-        messages_in(Node(row.values.get("prompt.text"), f"{row.at}.prompt.text"))
+        prompt_in(Node(row.values.get("prompt.text"), f"{row.at}.prompt.text"))
         for row in rows(sight.span.attributes, "llm.prompts")
     )
     return tuple(chain.from_iterable(found))
@@ -129,7 +135,7 @@ def _documents(sight: Sight, role: Role) -> tuple[Documents, ...] | None:
     if prefix is None:
         return None
     listed = flattened(sight.span.attributes, prefix, dropped=sight.span.dropped_attributes_count)
-    output = sight.node(prefix) if _generates(sight, role) else sight.node(prefix, "output.value")
+    output = sight.node(prefix, *(() if _generates(sight, role) else ("retrieval.document", *OUTPUT)))
     whole = lists_in(output) if output is not None else None
     if listed is not None:
         return (described_by(listed, [d for one in whole or () for d in one.documents]),)
@@ -146,14 +152,15 @@ def _candidates(sight: Sight) -> tuple[Documents, ...] | None:
 
 
 def _passed(sight: Sight) -> tuple[Documents, ...] | None:
-    return handed_on(sight.node("input.value"), sight.node("output.value"), sight.span.name)
+    return handed_on(sight.node(*INPUT), sight.node(*OUTPUT), sight.span.name)
 
 
 READS = (
     "openinference.span.kind", "input.value", "output.value", "input.mime_type", "retrieval.documents.N.document.*",
     "reranker.query", "reranker.output_documents.N.document.*", "reranker.input_documents.N.document.*",
     "llm.input_messages.N.message.*", "llm.output_messages.N.message.*", "llm.prompts",
-    "llm.prompt_template.variables", "tool.name", "session.id",
+    "llm.prompt_template.variables", "tool.name", "session.id", "fi.span.kind", "gen_ai.span.kind",
+    "retrieval.document", "gen_ai.entity.input", "gen_ai.entity.output",
 )  # fmt: skip
 
 DIALECT = Dialect(
@@ -162,8 +169,9 @@ DIALECT = Dialect(
     read=read,
     scopes=("openinference.", "@arizeai/openinference"),
     markers=(
+        *KINDS,
         "openinference.",
-        "retrieval.documents.",
+        "retrieval.documents",
         "reranker.",
         "llm.input_messages",
         "llm.output_messages",

@@ -11,6 +11,7 @@ from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.questions import asked_in, question_in
 from otel_ctxscore.core.conventions.signs import is_context_name
 from otel_ctxscore.core.conventions.spans import conversation_in, spoken_in
+from otel_ctxscore.core.conventions.transcripts import prompt_in
 from otel_ctxscore.core.conventions.values import is_said, number_of, text_of
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Occurrence, Question, Reading, Role, Sight, Text
 
@@ -106,7 +107,11 @@ def _heard(sight: Sight) -> tuple[Message, ...]:
     heard = messages_in(first(sight, "gen_ai.input.messages"))
     if heard:
         return (*system, *heard)
-    return (*system, *(_event_turns(sight) or _prompt_events(sight) or conversation_in(sight.node("gen_ai.prompt"))))
+    return (*system, *(_event_turns(sight) or _prompt_events(sight) or _prompted(sight.node("gen_ai.prompt"))))
+
+
+def _prompted(node: Node | None) -> tuple[Message, ...]:
+    return conversation_in(node) if node is not None and isinstance(node.opened().value, dict) else prompt_in(node)
 
 
 def _event_turns(sight: Sight) -> tuple[Message, ...]:
@@ -146,7 +151,7 @@ def _tool_event(event: Occurrence, content: Node | None) -> tuple[Message, ...]:
 
 
 def _prompt_events(sight: Sight) -> tuple[Message, ...]:
-    found = (messages_in(event.node("gen_ai.prompt") or event.node("content")) for event in sight.named(PROMPTS))
+    found = (prompt_in(event.node("gen_ai.prompt") or event.node("content")) for event in sight.named(PROMPTS))
     return tuple(chain.from_iterable(found))
 
 

@@ -16,7 +16,7 @@ from otel_ctxscore.core.conventions.vocabulary import Dialect, Occurrence, Readi
 RESULTS = ("db.query.result", "db.search.result")
 ROWS = "db.vector.query.result"
 """Flattened results of the JavaScript instrumentations, which write the metadata in events of their own."""
-RESPONSE = "db.vector.query.response.documents"
+RESPONSE = ("db.vector.query.response.documents", "db.query.retrieved_documents")
 QUERY_ID = "db.search.query.id"
 ASKED = ("db.vector.query.embeddings_count", "db.chroma.query.embeddings_count", "db.chroma.query.texts_count")
 """How many queries a search asked at once."""
@@ -111,22 +111,22 @@ def _document(event: Occurrence) -> Document:
 
 
 def _from_attribute(sight: Sight) -> tuple[Documents, ...] | None:
-    node = sight.node(RESPONSE)
-    written = (event.node(RESPONSE) for event in sight.occurrences)
+    node = sight.node(*RESPONSE)
+    written = (event.node(RESPONSE[0]) for event in sight.occurrences)
     node = node or next((one for one in written if one is not None), None)
     return lists_in(node) if node is not None else None
 
 
 READS = (
     "events db.query.result and db.search.result", "db.system", "db.operation", "db.vector.query.content",
-    "db.vector.query.response.documents", "db.vector.query.result.N.*", "db.marqo.search.query",
+    *RESPONSE, "db.vector.query.result.N.*", "db.marqo.search.query",
 )  # fmt: skip
 
 DIALECT = Dialect(
     name="vector_db",
     title="Vector database spans",
     read=read,
-    markers=("db.system", "db.vector.", *RESULTS),
+    markers=("db.system", "db.vector.", *RESULTS, *RESPONSE),
     versions="opentelemetry-instrumentation-chromadb 0.62.4 and its siblings; Spring AI 2.0",
     reads=READS,
     example={
