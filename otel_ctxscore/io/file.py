@@ -17,19 +17,23 @@ from otel_ctxscore.core.errors import in_words
 from otel_ctxscore.core.model import Context, RagRun, Retrieval
 from otel_ctxscore.core.receipts import Receipt
 from otel_ctxscore.core.spans import Delivery
-from otel_ctxscore.io.file_stream import BROKEN_STREAM, HEAD, Piece, opened, pieces, whole
+from otel_ctxscore.io.file_stream import BROKEN_STREAM, HEAD, Piece, in_a_row, opened, pieces, whole
 
 _OTLP_KEYS = frozenset({"resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "batches"})
 _RESOURCE_KEYS = frozenset({"scopeSpans", "scopeLogs", "scope_spans", "scope_logs", "instrumentationLibrarySpans"})
 _JAEGER_TRACE_KEYS = frozenset({"spans", "processes"})
 _RUN_KEYS = frozenset({"query", "contexts"})
-_TEMPO_ANSWER_KEYS = frozenset({"trace", "status", "message", "metrics"})
+_JAEGER_SPAN_KEYS = frozenset({"traceID", "spanID"})
+_ANSWERS = {"trace": frozenset({"trace", "status", "message", "metrics"}), "result": frozenset({"result"})}
+"""Keys of answers that hold a request under one of them: of Tempo, and of the third version of Jaeger's API."""
 _PROTOBUF_STARTS = (b"\n", b"\0")
 _SEEN: dict[str, frozenset[str]] = {
     "a Langfuse API export": frozenset({"trace", "observations"}),
     "a TruLens event row": frozenset({"record", "record_attributes"}),
     "OTLP metrics": frozenset({"resourceMetrics"}),
     "one bare OTLP span without the request around it": frozenset({"traceId", "spanId"}),
+    "a span of the SDK's console exporter, which is for people": frozenset({"context", "parent_id", "start_time"}),
+    "a span of Zipkin": frozenset({"traceId", "id", "name"}),
     "one bare OTLP span in protobuf's JSON without the request around it": frozenset({"trace_id", "span_id"}),
 }
 _READ = (
@@ -125,7 +129,11 @@ class _File:
                 if isinstance(found, Delivery):
                     found.receipt.settle()
         except Malformed as error:
-            self._fault(where, str(error))
+            several = in_a_row(text) if number else []
+            for line, one in several:
+                yield from self._of_piece(number + line, one)
+            if not several:
+                self._fault(where, str(error))
         else:
             self._readable = True
 
@@ -155,8 +163,10 @@ class _File:
                 yield from self._otlp(request, "json", where)
         elif keys >= _JAEGER_TRACE_KEYS:
             yield from self._otlp(request_of_trace(text), "json", where)
-        elif "trace" in keys and keys <= _TEMPO_ANSWER_KEYS:
-            yield from self._otlp(bytes(_members(text)["trace"]), "json", where)
+        elif keys >= _JAEGER_SPAN_KEYS:
+            yield from self._otlp(request_of_trace(b'{"spans":[%b]}' % text), "json", where)
+        elif key := next((key for key, known in _ANSWERS.items() if key in keys <= known), None):
+            yield from self._otlp(bytes(_members(text)[key]), "json", where)
         elif keys & _RUN_KEYS:
             yield _run(text)
         else:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import io
+import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -82,6 +84,8 @@ def _zstd_frame() -> Any:
     return zstandard.ZstdDecompressor(max_window_size=_LARGEST_ZSTD_WINDOW).decompressobj()
 
 
+_decoder = json.JSONDecoder(strict=False)
+_SPACE = re.compile(r"\s*")
 _INFLATERS: dict[bytes, Callable[[], Any]] = {b"\x1f\x8b": _gzip_member, b"\x28\xb5": _zstd_frame}
 
 
@@ -112,13 +116,40 @@ def pieces(stream: BinaryIO) -> Iterator[Piece]:
 
 
 def _document(start: Piece, text: bytes) -> Iterator[Piece]:
-    """One document of many lines; where it is none, its lines."""
+    """One document of many lines, or several; where it is none, its lines."""
     if _is_json(text):
         yield start[0], text
+        return
+    if documents := in_a_row(text):
+        for line, document in documents:
+            yield start[0] + line, document
         return
     for number, line in enumerate(text.splitlines(keepends=True), start[0]):
         if line.strip():
             yield number, line
+
+
+def in_a_row(text: bytes) -> list[Piece]:
+    """The JSON values that stand one after the other in a text, each with the lines before it; the last one may be
+    cut. None where the text does not begin with one that is whole, or is no more than that."""
+    written = text.decode("utf-8", "replace")
+    found: list[Piece] = []
+    at = _after_space(written, 0)
+    while at < len(written):
+        try:
+            _, end = _decoder.raw_decode(written, at)
+        except (ValueError, RecursionError):
+            end = len(written)
+            if not found:
+                return []
+        found.append((written.count("\n", 0, at), written[at:end].encode()))
+        at = _after_space(written, end)
+    return found if len(found) > 1 else []
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
 
 
 def _is_json(text: bytes) -> bool:

@@ -94,6 +94,30 @@ def test_a_broken_line_is_a_complaint_and_reading_goes_on(tmp_path: Path) -> Non
     assert [text.split(": ")[0] for text in report.complaints] == [f"{path}:{line}" for line in (1, 3, 4, 6)]
 
 
+def bare(span_id: str = SPAN_ID.hex()) -> dict[str, Any]:
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": TRACE_ID.hex(), "spanId": span_id}]}]}]}
+
+
+TWO = [bare(), bare("a" * 16)]
+IN_A_ROW = {
+    "on a line": "".join(map(json.dumps, TWO)),
+    "indented": "\n".join(json.dumps(one, indent=2) for one in TWO),
+    "as Jaeger's third API streams": "".join(json.dumps({"result": one}) for one in TWO),
+}
+
+
+@pytest.mark.parametrize("text", IN_A_ROW.values(), ids=IN_A_ROW)
+def test_requests_one_after_the_other(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(text)
+    found, report = got(path)
+    assert [span.span_id.hex() for span in spans(found)] == [SPAN_ID.hex(), "a" * 16]
+    assert report == Report()
+    path.write_text(text[:-3])
+    found, report = got(path)
+    assert (len(spans(found)), report.unreadable) == (1, 1)
+
+
 def test_invalid_spans_are_reported_with_their_line(tmp_path: Path) -> None:
     path, request = tmp_path / "t.jsonl", {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "00" * 16}]}]}]}
     path.write_text(f"{{}}\n{json.dumps(request)}\n".replace("{}\n", '{"resourceSpans": []}\n'))
@@ -200,6 +224,9 @@ UNREADABLE: list[tuple[bytes, str]] = [
     (b"\x28\xb5\x2f\xfdcut", "the file is broken or cut"),
     (b'{"foo": 1, "bar": 2}', "an object with the keys bar, foo"),
     (b'{"resourceMetrics": []}', "OTLP metrics"),
+    (b'{"data": null, "errors": [{"code": 404, "msg": "no such trace"}]}', "Jaeger found no trace: 'no such trace'"),
+    (b'[{"traceId": "1", "id": "2", "name": "n", "tags": {}}]', "a span of Zipkin"),
+    (b'{"name": "n", "context": {}, "parent_id": null, "start_time": ""}', "console exporter"),
     (b"[1, 2]", "Expected `object`"),
     (b'{"query": "q", "contexts": [1]}', "not a line {query, contexts, response?, history?}"),
     (b'{"query": 5}', "`str`, got `int` - at `$.query`"),
@@ -302,3 +329,14 @@ def test_jaeger_gives_back_what_it_flattened(tmp_path: Path) -> None:
     assert (one.events[0].name, one.events[0].attributes, one.events[0].time_ns) == ("hit", {"k": "v"}, 6000)
     assert one.resource.attributes == {"service.name": "shop", "host": "a"}
     assert one.scope.name == "lib"
+
+
+def test_a_span_of_jaeger_with_its_process(tmp_path: Path) -> None:
+    """As Jaeger's storage keeps them, one a line; times may be texts, and a value may be a structure."""
+    ids = {"traceID": TRACE_ID.hex(), "spanID": SPAN_ID.hex(), "startTime": "5", "duration": 2}
+    tags = [{"key": "n", "type": "int64", "value": "many"}, {"key": "list", "value": ["a"]}]
+    path = tmp_path / "spans.jsonl"
+    path.write_text(json.dumps({**ids, "process": {"serviceName": "shop"}, "tags": tags}) + "\n")
+    (one,) = spans(got(path)[0])
+    assert (one.start_ns, one.end_ns, one.resource.attributes) == (5000, 7000, {"service.name": "shop"})
+    assert (one.attributes, one.dropped_attributes_count) == ({"list": '["a"]'}, 1)

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from otel_ctxscore.core.codec.json_repair import Decoder
-from otel_ctxscore.core.codec.wire import SPAN_ID_SIZE, TRACE_ID_SIZE
+from otel_ctxscore.core.codec.json_schema import whole
+from otel_ctxscore.core.codec.wire import SPAN_ID_SIZE, TRACE_ID_SIZE, Malformed
 
 Json = dict[str, Any]
 _KINDS = {"internal": 1, "server": 2, "client": 3, "producer": 4, "consumer": 5}
@@ -48,8 +49,8 @@ class _Span(msgspec.Struct, frozen=True):
     process: _Process | None = None
     parent_span_id: str = msgspec.field(default="", name="parentSpanID")
     references: list[_Reference] | None = None
-    start: int = msgspec.field(default=0, name="startTime")
-    duration: int = 0
+    start: int | str = msgspec.field(default=0, name="startTime")
+    duration: int | str = 0
     tags: list[_Tag] | None = None
     logs: list[_Log] | None = None
 
@@ -64,8 +65,13 @@ class _Trace(msgspec.Struct, frozen=True):
     processes: dict[str, _Process] | None = None
 
 
+class _Fault(msgspec.Struct, frozen=True):
+    message: str = msgspec.field(default="", name="msg")
+
+
 class _Export(msgspec.Struct, frozen=True):
     data: list[_Trace] | None = None
+    errors: list[_Fault] | None = None
 
 
 _export: Decoder[_Export] = Decoder(_Export)
@@ -73,8 +79,11 @@ _trace: Decoder[_Trace] = Decoder(_Trace)
 
 
 def requests_of_export(text: bytes) -> Iterator[bytes]:
-    """An OTLP/JSON request for each trace of `{"data": [...]}`. Raises Malformed."""
-    for trace in _export(text).data or ():
+    """An OTLP/JSON request for each trace of `{"data": [...]}`. Raises Malformed, also for a fault."""
+    export = _export(text)
+    if not export.data and export.errors:
+        raise Malformed(f"Jaeger found no trace: {export.errors[0].message[:200]!r}")
+    for trace in export.data or ():
         yield _request(trace)
 
 
@@ -116,14 +125,15 @@ def _resource(process: _Process) -> Json:
 
 def _span(span: _Span, tags: Json) -> Json:
     parent, links = _parent_and_links(span)
+    start = whole(span.start)
     return {
         "traceId": _trace_id(span.trace_id),
         "spanId": _span_id(span.span_id),
         "parentSpanId": parent,
         "name": span.name,
         "kind": _KINDS.get(str(tags.get("span.kind")).lower(), 0),
-        "startTimeUnixNano": span.start * _NANOS,
-        "endTimeUnixNano": (span.start + span.duration) * _NANOS,
+        "startTimeUnixNano": start * _NANOS,
+        "endTimeUnixNano": (start + whole(span.duration)) * _NANOS,
         "attributes": _attributes(span.tags),
         "events": [_event(log) for log in span.logs or ()],
         "links": links,
@@ -169,7 +179,9 @@ def _value(tag: _Tag) -> Json:
         return {"doubleValue": tag.value}
     if tag.type == "int64" or isinstance(tag.value, int):
         return {"intValue": tag.value}
-    return {"stringValue": None if tag.value is None else str(tag.value)}
+    if tag.value is None or isinstance(tag.value, str):
+        return {"stringValue": tag.value}
+    return {"stringValue": msgspec.json.encode(tag.value).decode()}
 
 
 def _trace_id(written: str) -> str:

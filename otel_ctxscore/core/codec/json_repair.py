@@ -17,7 +17,7 @@ from otel_ctxscore.core.codec.wire import Malformed
 T = TypeVar("T")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SNAKE = re.compile(r"_([a-z])")
-_SNAKE_KEYS = (b'"resource_spans"', b'"resource_logs"', b'"scope_spans"', b'"scope_logs"')
+_SNAKE_KEYS = (b'"resource_spans"', b'"resource_logs"', b'"scope_spans"', b'"scope_logs"', b'"trace_id":')
 _HEAD = 4096  # enough to hold the first keys of a request
 
 

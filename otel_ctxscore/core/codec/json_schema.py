@@ -162,7 +162,7 @@ def id_of(written: str | None, size: int) -> bytes:
     try:
         if len(written) == -(-size // 3) * 4:
             return base64.b64decode(written, validate=True)
-        return bytes.fromhex(written)
+        return bytes.fromhex(written.removeprefix("0x"))
     except ValueError:
         return b""
 

@@ -237,8 +237,12 @@ def test_other_spellings_of_a_json_request() -> None:
     tempo = [
         {"instrumentationLibrarySpans": [{"instrumentationLibrary": {"name": "lib"}, **spans[0]["scopeSpans"][0]}]}
     ]
+    inside = json.loads(json.dumps(spans).replace("traceId", "trace_id").replace("spanId", "span_id"))
+    prefixed = json.loads(json.dumps(spans).replace(TRACE, f"0x{TRACE}").replace(SPAN, f"0x{SPAN}"))
     bodies: list[Any] = [
         {"resourceSpans": spans},
+        {"resourceSpans": inside},
+        {"resourceSpans": prefixed},
         spans,
         {"resource_spans": [{"scope_spans": [{"spans": [snake]}]}]},
         [{"scope_spans": [{"spans": [snake]}]}],
