@@ -17,10 +17,10 @@ from aiohttp.typedefs import Middleware
 
 from otel_ctxscore.config.outlets import Admin, AdminAuth
 from otel_ctxscore.config.values import split_address
-from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.core.errors import ConfigError, with_its_file
 from otel_ctxscore.security import bearer_token, token_in
 from otel_ctxscore.web.errors import Answerer, error
-from otel_ctxscore.web.questions import BadQuestion
+from otel_ctxscore.web.questions import BadQuestion, known
 from otel_ctxscore.web.rendering import page, root_of
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def check(admin: Admin) -> None:
         try:
             _passwords(admin.auth)
         except (OSError, ValueError) as fault:
-            raise ConfigError(f"admin.auth: {fault}") from None
+            raise ConfigError(f"admin.auth: {with_its_file(fault)}") from None
 
 
 def _is_loopback(host: str) -> bool:
@@ -109,7 +109,7 @@ def _known(auth: AdminAuth, authorization: str) -> bool:
     try:
         known = _passwords(auth)
     except (OSError, ValueError) as fault:
-        log.error("admin.auth cannot be read, nobody is let in: %s", fault)
+        log.error("admin.auth cannot be read, nobody is let in: %s", with_its_file(fault))
         return False
     given = _given(authorization, by_token=auth.token_file is not None)
     # All are compared, so that the time taken tells nothing.
@@ -172,6 +172,8 @@ async def writes(request: web.Request, handler: Answerer) -> web.StreamResponse:
     by itself, or with the token of this process. Answers under `/api/` bear that token in a header."""
     token = request.app[CSRF]
     changes = request.method not in ("GET", "HEAD", "OPTIONS") and request.match_info.http_exception is None
+    if changes:
+        known(request.query, ())  # what is asked for stands in the body
     if changes and not await _meant(request, token):
         if not request.path.startswith("/api/"):
             what = "a change needs the token of this page"

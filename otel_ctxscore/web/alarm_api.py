@@ -176,4 +176,4 @@ async def _by(request: web.Request) -> str | None:
 
 
 def _unknown(known: str) -> web.Response:
-    return error(404, f"there is no alarm {known}", "GET /api/v1/alarms lists them")
+    return error(404, f"there is no alarm {known[:100]}", "GET /api/v1/alarms lists them")

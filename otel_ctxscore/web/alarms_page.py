@@ -11,6 +11,7 @@ from otel_ctxscore.web import access
 from otel_ctxscore.web.alarm_api import MAX_NAME, alarm_of, inquiry_of, value_of, worst_of
 from otel_ctxscore.web.chart import Chart, chart
 from otel_ctxscore.web.errors import error
+from otel_ctxscore.web.questions import known
 from otel_ctxscore.web.rendering import page
 from otel_ctxscore.web.status import Status
 
@@ -33,10 +34,12 @@ def routes(status: Status) -> list[web.RouteDef]:
     """`/alarms`, `/alarms/{id}`, and the form there: `POST /alarms/{id}/ack`."""
 
     async def alarms(request: web.Request) -> web.Response:
+        known(request.query, ())
         series = sorted(status.alarm_statuses(), key=lambda pair: pair[0])
         return page("alarms.html", "alarms", records=status.alarms(), series=series)
 
     async def alarm(request: web.Request) -> web.Response:
+        asked = known(request.query, ("done",))
         record = alarm_of(status, request.match_info["id"])
         found = await inquiry_of(status, record) if record is not None else None
         worst = await worst_of(status, found) if found is not None else ()
@@ -46,7 +49,7 @@ def routes(status: Status) -> list[web.RouteDef]:
             root="../",
             status=200 if found else 404,
             it=found,
-            done=DONE.get(request.query.get("done", "")) if record is not None and record.acknowledged else None,
+            done=DONE.get(asked.get("done", "")) if record is not None and record.acknowledged else None,
             chart=_drawn(found) if found else None,
             worst=[(run, value_of(run, found.record.scorer)) for run in worst] if found else (),
             measured=MEASURED,
@@ -59,13 +62,13 @@ def routes(status: Status) -> list[web.RouteDef]:
         )
 
     async def acknowledge(request: web.Request) -> web.Response:
-        known, form = request.match_info["id"], await request.post()
+        asked, form = request.match_info["id"], await request.post()
         by = str(form.get("by", "")).strip() or access.user(request)
         if len(by) > MAX_NAME:
             return error(400, "by is no name", f"a name has at most {MAX_NAME} characters")
-        record = await status.acknowledge(known, by)
+        record = await status.acknowledge(asked, by)
         if record is None:
-            return error(404, f"there is no alarm {known}", "/alarms lists them")
+            return error(404, f"there is no alarm {asked[:100]}", "/alarms lists them")
         return web.Response(status=303, headers={"Location": f"../{record.id}?done=acknowledged"})
 
     return [web.get("/alarms", alarms), web.get("/alarms/{id}", alarm), web.post("/alarms/{id}/ack", acknowledge)]

@@ -7,7 +7,7 @@ from aiohttp import web
 from otel_ctxscore.core.history import DocumentUse
 from otel_ctxscore.web.history_api import DOCUMENT_PARAMETERS, documents_of
 from otel_ctxscore.web.questions import BadQuestion
-from otel_ctxscore.web.rendering import page, query
+from otel_ctxscore.web.rendering import page, pages, query
 from otel_ctxscore.web.status import Status
 
 ROWS = 50
@@ -19,12 +19,11 @@ def routes(status: Status) -> list[web.RouteDef]:
     async def documents(request: web.Request) -> web.Response:
         given = {name: request.query.get(name, "") for name in DOCUMENT_PARAMETERS}
         rows: list[DocumentUse] = []
-        following: str | None = None
+        more = False
         trouble: BadQuestion | None = None
         try:
             rows = await documents_of(status, request, limit=ROWS)
-            if len(rows) == int(given["limit"] or ROWS):
-                following = query({**given, "page": int(given["page"] or 1) + 1})
+            more = len(rows) == int(given["limit"] or ROWS)
         except BadQuestion as refusal:
             trouble = refusal
         return page(
@@ -34,8 +33,9 @@ def routes(status: Status) -> list[web.RouteDef]:
             given=given,
             rows=rows,
             trouble=trouble,
-            following=following,
             filters=query(given),
+            by_source=query({**given, "by": "source", "page": ""}),
+            **({"first": None, "following": None} if trouble else pages(given, more=more)),
             services=sorted({standing.service for standing in status.snapshot().standings}),
         )
 

@@ -36,7 +36,8 @@ async def told(request: web.Request, handler: Answerer) -> web.StreamResponse:
     try:
         return await handler(request)
     except BadQuestion as refusal:
-        return _answer(request, 400, str(refusal), refusal.hint)
+        # Of a view, for only those and the API read parameters.
+        return _answer(request, 400, str(refusal), refusal.hint, as_page=not request.path.startswith("/api/"))
     except Refused as refusal:
         return _answer(request, refusal.status, str(refusal), refusal.hint)
     except StateError as fault:
@@ -57,8 +58,8 @@ async def told(request: web.Request, handler: Answerer) -> web.StreamResponse:
         return _answer(request, 500, "internal error", "the log of the service has the trace back")
 
 
-def _answer(request: web.Request, status: int, what: str, hint: str) -> web.Response:
+def _answer(request: web.Request, status: int, what: str, hint: str, *, as_page: bool = False) -> web.Response:
     reads_pages = "text/html" in request.headers.get("Accept", "") and not request.path.startswith("/api/")
-    if not reads_pages:
+    if not reads_pages and not as_page:
         return error(status, what, hint)
     return page("error.html", "", root=root_of(request.path), status=status, what=what, hint=hint)

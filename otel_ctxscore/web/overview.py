@@ -15,7 +15,7 @@ from otel_ctxscore.monitoring.past import kept_window
 from otel_ctxscore.web.chart import Chart, chart
 from otel_ctxscore.web.estimates import estimate_of, window_of
 from otel_ctxscore.web.questions import BadQuestion, known, moment, paged, single
-from otel_ctxscore.web.rendering import page, query, rfc3339
+from otel_ctxscore.web.rendering import page, pages, query, rfc3339
 from otel_ctxscore.web.runs_page import RELATIVES
 from otel_ctxscore.web.status import Snapshot, Status
 
@@ -53,10 +53,10 @@ def routes(status: Status) -> list[web.RouteDef]:
             services=sorted({series.service for series, _ in status.alarm_statuses()}),
             given=given,
             choices=SINCE,
-            following=_following(found, given),
             refresh=refresh,
             refreshes=[(seconds, query({**given, "refresh": seconds})) for seconds in REFRESH],
             stop=query(given),
+            **_pages(found, given),
         )
 
     async def api(request: web.Request) -> web.Response:
@@ -94,11 +94,11 @@ async def overview_of(status: Status, given: Mapping[str, str]) -> Overview:
     )
 
 
-def _following(found: Overview | None, given: Mapping[str, str]) -> str | None:
+def _pages(found: Overview | None, given: Mapping[str, str]) -> dict[str, Any]:
     if found is None:
-        return None
+        return {"first": None, "following": None}
     number, limit = int(given["page"] or 1), int(given["limit"] or SERVICES)
-    return query({**given, "page": number + 1}) if number * limit < found.known else None
+    return pages(given, more=number * limit < found.known)
 
 
 def _charts(found: Overview) -> dict[SeriesView, Chart | None]:

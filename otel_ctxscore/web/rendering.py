@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
+
+from otel_ctxscore.core.counting import count
+from otel_ctxscore.web.visible import fitting, plain, shown
 
 _WORD = re.compile(r"[a-z]+(?=[ ,:])")
 MAX_QUOTED = 160
@@ -39,10 +43,12 @@ def page(template: str, view: str, *, root: str = "", status: int = 200, **conte
 
 @cache
 def templates() -> Environment:
-    """The templates of the package; everything in them is escaped."""
+    """The templates of the package. Everything in them is escaped, and what is unseen in a text is named, also where
+    no filter asks for it."""
     environment = Environment(
         loader=PackageLoader("otel_ctxscore.web"),
         autoescape=True,
+        finalize=lambda value: plain(value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -57,6 +63,10 @@ def templates() -> Environment:
         "span": duration,
         "counts": counts,
         "short": short,
+        "line": line,
+        "shown": shown,
+        "verbatim": verbatim,
+        "counted": counted,
         "sentence": sentence,
         "breakable": breakable,
         "query": query,
@@ -76,6 +86,15 @@ def trace_link(pattern: str | None, trace_id: str | None, span_id: str | None) -
 def query(parameters: Mapping[str, object]) -> str:
     """The parameters of a link, without those that are empty."""
     return urlencode({name: value for name, value in parameters.items() if value not in (None, "")}, errors="replace")
+
+
+def pages(given: Mapping[str, str], *, more: bool) -> dict[str, Any]:
+    """The parameters of the first page, on another one, and of the next, where there is more."""
+    page = int(given["page"] or 1)
+    return {
+        "first": query({**given, "page": ""}) if page > 1 else None,
+        "following": query({**given, "page": page + 1}) if more else None,
+    }
 
 
 def number(value: float) -> str:
@@ -132,7 +151,12 @@ def counts(by_name: Mapping[str, float]) -> list[tuple[str, float]]:
 
 def breakable(name: str) -> Markup:
     """A name that may break after each underscore, and looks whole otherwise."""
-    return Markup("_<wbr>").join(name.split("_"))
+    return Markup("_<wbr>").join(map(plain, name.split("_")))
+
+
+def counted(n: float, noun: str) -> str:
+    """A count with its noun: `1 run`, `3 runs`."""
+    return count(n, noun).replace(",", "\u202f")
 
 
 def sentence(text: str) -> str:
@@ -142,7 +166,18 @@ def sentence(text: str) -> str:
     return f"{first}{rest.rstrip('.')}."
 
 
-def short(text: str) -> str:
+def line(text: str) -> str:
     """A text on one line, cut visibly."""
-    line = " ".join(text[: 2 * MAX_QUOTED].split())
-    return line if len(line) <= MAX_QUOTED and len(text) <= 2 * MAX_QUOTED else f"{line[: MAX_QUOTED - 1]}…"
+    flat = " ".join(text[: 2 * MAX_QUOTED].split())
+    length = fitting(flat, MAX_QUOTED)
+    return flat if length == len(flat) and len(text) <= 2 * MAX_QUOTED else f"{flat[: min(length, MAX_QUOTED - 1)]}…"
+
+
+def short(text: str) -> Markup:
+    """The same, isolated from what stands around it."""
+    return shown(line(text))
+
+
+def verbatim(text: str) -> Markup:
+    """A text as it is, for the value of a field that a form sends."""
+    return escape(text)

@@ -19,11 +19,13 @@ from otel_ctxscore.web.arithmetic import lines
 from otel_ctxscore.web.errors import Refused
 from otel_ctxscore.web.label_body import MAX_NOTE, MAX_WHO, from_form, read_label
 from otel_ctxscore.web.meanings import meaning
-from otel_ctxscore.web.questions import BadQuestion
+from otel_ctxscore.web.questions import BadQuestion, known
 from otel_ctxscore.web.questions import trace_id as trace_id_of
 from otel_ctxscore.web.rendering import page, trace_link
 from otel_ctxscore.web.review import Review
 from otel_ctxscore.web.run_api import found, labelled
+from otel_ctxscore.web.run_texts import MAX_CONTEXTS, shown_of, texts_of
+from otel_ctxscore.web.runs_page import RELATIVES
 from otel_ctxscore.web.status import Status
 
 DONE = {
@@ -33,21 +35,25 @@ DONE = {
     "forgotten": "The text of the trace was deleted.",
 }
 """What is said on the page after something was done."""
+PARAMETERS = ("done", "blind", "whole")
+MOST_STEPS = 40
+"""Steps of the arithmetic of a score that are shown."""
 Form = Mapping[str, str]
 Doing = Callable[[Record, Form, str], Awaitable[str]]
 """Does what a form asks for who is logged in; the key of `DONE`."""
 
 
 def routes(status: Status, review: Review, trace_url: str | None) -> list[web.RouteDef]:
-    """`GET /runs/{id}`, with `blind=1` without any verdict, and the forms of that page: `POST /runs/{id}/judge`,
-    `/label`, `/anchor`, `/forget`. A form that did its work leads back to the page, so that loading it again repeats
-    nothing; one that did not has the page as its answer, with what was filled in."""
+    """`GET /runs/{id}`, with `blind=1` without any verdict and with `whole=PART` with all of a text, and the forms of
+    that page: `POST /runs/{id}/judge`, `/label`, `/anchor`, `/forget`. A form that did its work leads back to the page,
+    so that loading it again repeats nothing; one that did not has the page as its answer, with what was filled in."""
     shown = partial(_page, trace_url)
 
     async def run(request: web.Request) -> web.Response:
-        known = await status.history.run(request.match_info["id"])
-        done = DONE.get(request.query.get("done", ""))
-        return shown(request, known, done=done, blind=_is_blind(request.query))
+        asked = known(request.query, PARAMETERS)
+        it = await status.history.run(request.match_info["id"])
+        done = DONE.get(asked.get("done", ""))
+        return shown(request, it, done=done, blind=_is_blind(asked), whole=asked.get("whole"))
 
     async def judge(run: Record, form: Form, who: str) -> str:
         await review.judge_again(run)
@@ -73,8 +79,8 @@ def routes(status: Status, review: Review, trace_url: str | None) -> list[web.Ro
                 run = await found(status, request)
                 done = await doing(run, form, user(request))
             except (Refused, BadQuestion, StateError) as trouble:
-                known = await status.history.run(request.match_info["id"])
-                return shown(request, known, trouble=trouble, form=form, blind=_is_blind(form))
+                it = await status.history.run(request.match_info["id"])
+                return shown(request, it, trouble=trouble, form=form, blind=_is_blind(form))
             blind = "&blind=1" if _is_blind(form) else ""
             return web.Response(status=303, headers={"Location": f"../{run['run_id']}?done={done}{blind}"})
 
@@ -105,22 +111,35 @@ def _page(
     trouble: Refused | BadQuestion | StateError | None = None,
     form: Form | None = None,
     blind: bool = False,
+    whole: str | None = None,
 ) -> web.Response:
+    root = "../" if request.method == "GET" else "../../"
     refused = {} if trouble is None else {"what": str(trouble), "hint": getattr(trouble, "hint", "see the log")}
     return page(
         "blind.html" if blind and run else "run.html",
         "runs",
-        root="../" if request.method == "GET" else "../../",
+        root=root,
         status=_status(run, trouble),
         it=run,
         link=partial(trace_link, trace_url),
-        scores=[(score, lines(run, score)) for score in run["scores"]] if run else (),
         meaning=meaning,
         done=done,
         refused=refused,
         csrf=request.app[CSRF],
-        **({} if run is None else _people(run, user(request), form)),
+        **({} if run is None else _shown(run, root, whole) | _people(run, user(request), form, whole)),
     )
+
+
+def _shown(run: Record, root: str, whole: str | None) -> dict[str, object]:
+    """The texts of the run, and how its scores came about."""
+    return {
+        "path": f"{root}runs/{run['run_id']}",
+        "excerpts": texts_of(run, whole),
+        "shown_of": shown_of(run),
+        "scores": [(score, lines(run, score)) for score in run["scores"]],
+        "relatives": RELATIVES,
+        "most_steps": MOST_STEPS,
+    }
 
 
 def _status(run: Record | None, trouble: Refused | BadQuestion | StateError | None) -> int:
@@ -129,7 +148,7 @@ def _status(run: Record | None, trouble: Refused | BadQuestion | StateError | No
     return trouble.status if isinstance(trouble, Refused) else 400 if isinstance(trouble, BadQuestion) else 503
 
 
-def _people(run: Record, logged_in: str, form: Form | None) -> dict[str, object]:
+def _people(run: Record, logged_in: str, form: Form | None, whole: str | None) -> dict[str, object]:
     """What was said beside the first judgement, by context, and the form with what it holds."""
     labels = with_agreement(run)
     said = [(label["who"], {one["index"]: one for one in label["contexts"]}) for label in labels]
@@ -140,10 +159,10 @@ def _people(run: Record, logged_in: str, form: Form | None) -> dict[str, object]
     own = next((label for label in labels if label["who"] == logged_in), None)
     return {
         "labels": labels,
-        "contexts": contexts,
+        "contexts": contexts[:MAX_CONTEXTS],
         "beside": {at: [(who, verdicts[at]) for who, verdicts in said if at in verdicts] for at in places},
         "filled": _filled(own, logged_in) if form is None else form,
-        "opened": form is not None and "who" in form,
+        "opened": (form is not None and "who" in form) or (whole or "").startswith("label-"),
         "levels": [*((level, level) for level in LEVELS), ("", "open")],
         "max_who": MAX_WHO,
         "max_note": MAX_NOTE,

@@ -38,6 +38,8 @@ def routes(status: Status) -> list[web.RouteDef]:
             rows=[_row(run, asked.scorer) for run in found.runs],
             following=query({**given, "cursor": found.next}) if found.next else None,
             filters=query(given),
+            exported=query({**given, "limit": ""}),
+            exported_csv=query({**given, "limit": "", "format": "csv"}),
             inner=bool(asked.cursor),
             choices=_choices(status),
         )

@@ -12,7 +12,7 @@ from otel_ctxscore.monitoring.segments import SegmentView, segments
 from otel_ctxscore.web.estimates import difference_of, estimate_of, window_of
 from otel_ctxscore.web.overview import SINCE, window_asked
 from otel_ctxscore.web.questions import BadQuestion, known, paged
-from otel_ctxscore.web.rendering import page, query
+from otel_ctxscore.web.rendering import page, pages, query
 from otel_ctxscore.web.status import Status
 
 PARAMETERS = ("service", "scorer", "segment", "since", "limit", "page")
@@ -42,8 +42,8 @@ def routes(status: Status) -> list[web.RouteDef]:
             services=sorted({one.service for one in series}),
             scorers=sorted({one.scorer for one in series}),
             choices=SINCE,
-            following=query({**given, "page": int(given["page"] or 1) + 1}) if more else None,
             filters=query(given),
+            **({"first": None, "following": None} if trouble else pages(given, more=more)),
         )
 
     async def api(request: web.Request) -> web.Response:

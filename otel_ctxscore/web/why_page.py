@@ -14,6 +14,8 @@ from otel_ctxscore.web.rendering import page, trace_link
 from otel_ctxscore.web.status import Status
 
 PARAMETERS = ("trace_id",)
+MOST = 100
+"""Runs of a trace that are shown. The API has all."""
 
 
 def routes(status: Status, trace_url: str | None) -> list[web.RouteDef]:
@@ -42,6 +44,7 @@ def routes(status: Status, trace_url: str | None) -> list[web.RouteDef]:
             link=partial(trace_link, trace_url),
             meaning=meaning,
             replica=status.replica,
+            most=MOST,
         )
 
     return [web.get("/why", why)]

@@ -321,6 +321,11 @@ async def test_filters_and_pages_are_links(rig: Rig) -> None:
     [
         "/?since=0h",
         "/?service=a&service=b",
+        "/alarms?since=1h",
+        "/alarms/a1?done=acknowledged&done=x",
+        "/alarms/a1?service=a",
+        "/runs/r1?wide=1",
+        "/runs/r1?whole=query&whole=response",
         "/documents?by=x",
         "/documents?kind=id",
         "/documents?limit=x",
@@ -336,6 +341,49 @@ async def test_filters_and_pages_are_links(rig: Rig) -> None:
 )
 async def test_a_filter_that_cannot_be_read_is_said_on_the_page(rig: Rig, path: str) -> None:
     assert 'role="alert"' in await rig.page(path, 400)
+
+
+async def test_what_changes_something_takes_no_parameters(rig: Rig) -> None:
+    token = {CSRF_HEADER: (await rig.http.get("/api/v1/runs")).headers[CSRF_HEADER]}
+    for method, path in (
+        ("POST", "/api/v1/alarms/a1/ack"), ("POST", "/api/v1/reload"), ("POST", "/api/v1/runs/r1/judge"),
+        ("DELETE", f"/api/v1/traces/{TRACE}/content"), ("POST", "/runs/r1/judge"), ("POST", "/alarms/a1/ack"),
+    ):  # fmt: skip
+        answer = await rig.http.request(method, f"{path}?who=ann", headers=token)
+        assert (answer.status, "here is no parameter" in await answer.text()) == (400, True), path
+    assert (await rig.json(f"traces/{TRACE}"))["runs"][0]["content"] == "text"
+
+
+async def test_a_page_beyond_the_last_leads_back_to_the_first(rig: Rig) -> None:
+    for path, said in (
+        ("/documents", "no further documents"),
+        ("/segments", "no further segments"),
+        ("/", "no further services"),
+    ):
+        page = await rig.page(f"{path}?page=7&service=shop")
+        assert said in text(page)
+        assert f"{path.strip('/')}?service=shop" in links(page)
+    assert "There is no further run." in text(await rig.page("/runs?cursor=9%2C0"))
+
+
+async def test_a_list_of_documents_that_is_empty_says_of_what(rig: Rig) -> None:
+    assert links(page := await rig.page("/documents?service=nobody&since=1d"), "by=source") == [
+        "documents?by=source&service=nobody&since=1d"
+    ]
+    assert "No retrieved document has an id in this time and service." in text(page)
+    assert "No retrieved document has a source" in text(await rig.page("/documents?by=source&service=nobody"))
+
+
+async def test_the_runs_of_a_page_are_exported_as_they_are_filtered(rig: Rig) -> None:
+    leads = links(await rig.page("/runs?below=0.6&scorer=context_precision&limit=1"), "export")
+    assert leads == [
+        "api/v1/export?scorer=context_precision&below=0.6",
+        "api/v1/export?scorer=context_precision&below=0.6&format=csv",
+    ]
+    lines, table = [await (await rig.http.get(f"/{path}")).text() for path in leads]
+    assert [json.loads(line)["trace_id"] for line in lines.splitlines()] == [WORST]
+    assert {row["trace_id"] for row in csv.DictReader(io.StringIO(table))} == {WORST}
+    assert links(await rig.page("/runs?service=nobody"), "export") == []
 
 
 async def test_a_trace_is_looked_up_as_it_is_pasted(rig: Rig) -> None:
