@@ -7,21 +7,29 @@ import ssl
 from pathlib import Path
 
 from otel_ctxscore.config.section import Tls
-from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.core.errors import ConfigError, with_its_file
 
 
 def server_context(tls: Tls, key: str) -> ssl.SSLContext:
     """TLS of a server. Raises ConfigError, under the configuration's `key`, for a file that cannot be used."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
+        readable(tls.cert, tls.key, tls.client_ca)
         # With a password given, an encrypted key is an error and no question on the terminal.
         context.load_cert_chain(tls.cert, tls.key, password="")
         if tls.client_ca is not None:
             context.load_verify_locations(tls.client_ca)
             context.verify_mode = ssl.CERT_REQUIRED
     except OSError as error:  # ssl.SSLError is one
-        raise ConfigError(f"{key}: cannot use certificate, key or client_ca: {error}") from None
+        raise ConfigError(f"{key}: cannot use certificate, key or client_ca: {with_its_file(error)}") from None
     return context
+
+
+def readable(*paths: Path | None) -> None:
+    """Raises OSError, which names the file, where one cannot be read: ssl does not say which it was."""
+    for path in paths:
+        if path is not None:
+            path.open("rb").close()
 
 
 def token_in(path: Path) -> bytes:

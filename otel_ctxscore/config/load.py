@@ -14,7 +14,7 @@ from pydantic import SecretStr, ValidationError
 from otel_ctxscore.config.faults import REFERENCE, joined, of_values, of_yaml
 from otel_ctxscore.config.masking import SHORTEST_SECRET
 from otel_ctxscore.config.model import Config
-from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.core.errors import ConfigError, in_words
 
 MAX_BYTES = 1 << 20
 """Of a configuration file."""
@@ -34,7 +34,7 @@ def load(path: Path | None, environ: Mapping[str, str] = os.environ) -> Config:
             raise ConfigError(f"{path}: is larger than {MAX_BYTES >> 20} MiB")
         raw = yaml.load(body.decode(), _OnceLoader)  # noqa: S506 -- a safe loader
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or error}") from None
+        raise ConfigError(f"{path}: {in_words(error)}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(of_yaml(path, error)) from None
     except RecursionError:
@@ -102,7 +102,7 @@ def _resolve(value: Any, path: str, environ: Mapping[str, str], faults: list[str
         except KeyError:
             faults.append(f"{path}: the environment variable {match[2]} is not set")
         except (OSError, UnicodeDecodeError) as error:
-            faults.append(f"{path}: {match[2]}: {getattr(error, 'strerror', None) or error}")
+            faults.append(f"{path}: {match[2]}: {in_words(error)}")
         return ""
 
     faults += [

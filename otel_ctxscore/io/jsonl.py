@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.core.errors import ConfigError, with_its_file
 from otel_ctxscore.core.lines import to_jsonl
 from otel_ctxscore.core.model import Evaluation
 from otel_ctxscore.io.batcher import Batcher
@@ -72,7 +72,7 @@ class JsonlSink:
         try:
             await in_daemon_thread(lambda: write(text))
         except OSError as error:
-            _log.warning("jsonl: %s", error)
+            _log.warning("jsonl: %s", with_its_file(error))
             return False
         return True
 

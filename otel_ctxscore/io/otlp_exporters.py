@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SpanExporter
 from otel_ctxscore.config import secret
 from otel_ctxscore.config.outlets import OtlpSink
 from otel_ctxscore.config.section import ClientTls
-from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.core.errors import ConfigError, with_its_file
 
 _log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def configured(section: OtlpSink) -> Exporters:
     try:
         spans, logs = make(section.endpoint, headers, section.tls, left_out)
     except OSError as error:
-        raise ConfigError(f"sinks.otlp.tls: {error}") from None
+        raise ConfigError(f"sinks.otlp.tls: {with_its_file(error)}") from None
     wants_logs = section.logs or section.placement == "log"
     return Exporters(spans() if section.placement != "log" else None, logs() if wants_logs else None, *left_out)
 

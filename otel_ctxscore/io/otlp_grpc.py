@@ -13,6 +13,7 @@ from grpc import aio
 from otel_ctxscore.config.section import Tls
 from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.codec import Malformed, Taken
+from otel_ctxscore.core.errors import in_words, with_its_file
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge
 from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response
 from otel_ctxscore.ports import ConfigError, Full, Line
@@ -126,7 +127,7 @@ def _check_free(host: str, port: int, listen: str) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except OSError as error:
-        raise ConfigError(f"sources.otlp.grpc: cannot listen on {listen}: {error.strerror}") from error
+        raise ConfigError(f"sources.otlp.grpc: cannot listen on {listen}: {in_words(error)}") from error
 
 
 def _credentials(tls: Tls) -> Any:
@@ -134,5 +135,5 @@ def _credentials(tls: Tls) -> Any:
         chain = [(tls.key.read_bytes(), tls.cert.read_bytes())]
         client_ca = tls.client_ca.read_bytes() if tls.client_ca else None
     except OSError as error:
-        raise ConfigError(f"sources.otlp.tls: {error.filename}: {error.strerror}") from error
+        raise ConfigError(f"sources.otlp.tls: {with_its_file(error)}") from error
     return grpc.ssl_server_credentials(chain, root_certificates=client_ca, require_client_auth=client_ca is not None)

@@ -10,6 +10,7 @@ from google.rpc import code_pb2, status_pb2
 
 from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.codec import Encoding, Malformed, Taken
+from otel_ctxscore.core.errors import in_words
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge, UnknownEncoding
 from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response
 from otel_ctxscore.listener import Listener
@@ -43,7 +44,7 @@ class OtlpHttp(OtlpReceiver):
         try:
             await listener.start(host, port, context)
         except OSError as error:
-            raise ConfigError(f"sources.otlp.http: cannot listen on {self._listen}: {error.strerror}") from error
+            raise ConfigError(f"sources.otlp.http: cannot listen on {self._listen}: {in_words(error)}") from error
         self._listener, self.port = listener, listener.port
 
     async def stop(self) -> None:

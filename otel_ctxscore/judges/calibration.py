@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.core.errors import ConfigError, in_words
 
 _EDGE = 1e-6
 _TURNS = 100
@@ -28,8 +28,12 @@ class Calibration:
         try:
             found = json.loads(Path(path).read_text())
             a, b = float(found["a"]), float(found["b"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"judge.calibration: {path} cannot be read as calibration: {error!r}") from error
+        except OSError as error:
+            raise ConfigError(f"judge.calibration: {path} cannot be read: {in_words(error)}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigError(
+                f'judge.calibration: {path} is no calibration {{"a": ..., "b": ...}} as `calibrate --write` makes it'
+            ) from error
         if not (math.isfinite(a) and math.isfinite(b) and a > 0):
             raise ConfigError(f"judge.calibration: {path}: a must be above 0, and a and b finite")
         return cls(a, b)

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.core.errors import ConfigError, in_words
 from otel_ctxscore.core.model import JudgedBy, RagRun, Score
 from otel_ctxscore.core.outcomes import Reason, first_reason
 from otel_ctxscore.core.version import evaluator_version
@@ -68,7 +68,7 @@ class Rubric:
             path = files(__package__) / "rubrics" / f"{name_or_path}.md" if built_in else Path(name_or_path)
             return replace(_parsed(path.read_text(encoding="utf-8")), quote=quote)
         except (OSError, ValueError, yaml.YAMLError) as error:
-            raise ConfigError(f"{name_or_path}: {' '.join(str(error).split())}") from error
+            raise ConfigError(f"{name_or_path}: {in_words(error)}") from error
 
     @property
     def definition(self) -> str:

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from otel_ctxscore.config.outlets import Admin
 from otel_ctxscore.config.values import split_address
-from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.core.errors import ConfigError, in_words
 from otel_ctxscore.listener import Listener, Refusal
 from otel_ctxscore.security import server_context
 from otel_ctxscore.telemetry import Metrics
@@ -98,7 +98,7 @@ class AdminServer:
         try:
             await self._listener.start(host, port, context)
         except OSError as error:
-            raise ConfigError(f"admin.listen: cannot listen on {self._admin.listen}: {error.strerror}") from error
+            raise ConfigError(f"admin.listen: cannot listen on {self._admin.listen}: {in_words(error)}") from error
         shown = f"[{host}]" if ":" in host else host
         self.url = f"{'https' if context else 'http'}://{shown}:{self._listener.port}"
 

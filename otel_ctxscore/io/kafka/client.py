@@ -16,8 +16,9 @@ from aiokafka.errors import for_code
 
 from otel_ctxscore.config import secret
 from otel_ctxscore.config.intake import KafkaSecurity
-from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.core.errors import ConfigError, with_its_file
 from otel_ctxscore.plugins import imported
+from otel_ctxscore.security import readable
 
 log = logging.getLogger(__name__)
 
@@ -101,11 +102,12 @@ async def partitions_of(topic: str, connection: Mapping[str, Any]) -> list[Topic
 
 def _tls(security: KafkaSecurity, key: str) -> ssl.SSLContext:
     try:
+        readable(security.ca, security.cert, security.key)
         context = ssl.create_default_context(cafile=security.ca)
         if security.cert is not None:
             context.load_cert_chain(security.cert, security.key, password="")  # never asks on the terminal
     except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"{key}: a certificate cannot be used: {error}") from None
+        raise ConfigError(f"{key}: a certificate cannot be used: {with_its_file(error)}") from None
     return context
 
 

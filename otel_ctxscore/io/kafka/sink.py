@@ -12,6 +12,7 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
 from otel_ctxscore.config import outlets as cfg
+from otel_ctxscore.core.errors import in_words
 from otel_ctxscore.core.model import Evaluation
 from otel_ctxscore.io.kafka.client import connection, started
 from otel_ctxscore.io.spans import evaluation_spans
@@ -67,7 +68,7 @@ class KafkaSink:
         except MessageSizeTooLargeError as error:
             raise DroppedError(f"topic {self._topic} takes no record of {len(value)} bytes: {error}") from None
         except (KafkaError, OSError) as error:
-            log.warning("kafka sink: %s", error)
+            log.warning("kafka sink: %s", in_words(error))
             if not getattr(error, "retriable", True):
                 await self._begin_anew()  # one that lost its place among the records sends none any more
             return False

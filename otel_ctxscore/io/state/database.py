@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from otel_ctxscore.core.errors import StateError
+from otel_ctxscore.core.errors import StateError, in_words, with_its_file
 from otel_ctxscore.io.state.schema import AGED, APPLICATION_ID, SCHEMA, SCHEMA_VERSION, WITH_THEIR_RUN
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ def opened(folder: Path | None, *, max_size: int, max_age: float, content_max_ag
             os.close(lock)
             raise
     except (StateError, OSError) as error:
-        log.error("state: %s; nothing will survive a restart", error)
+        log.error("state: %s; nothing will survive a restart", with_its_file(error))
         return Database(None, max_size=max_size, max_age=max_age, content_max_age=content_max_age)
 
 
@@ -68,7 +68,7 @@ def _locked(path: Path) -> int:
         os.close(lock)
         raise StateError(f"{path} is in use by another service; set state.path to another folder") from None
     except OSError as error:
-        log.warning("state: %s cannot be locked (%s); let no other service use it", path, error)
+        log.warning("state: %s cannot be locked (%s); let no other service use it", path, in_words(error))
     return lock
 
 
