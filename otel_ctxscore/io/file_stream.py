@@ -86,6 +86,7 @@ def _zstd_frame() -> Any:
 
 _decoder = json.JSONDecoder(strict=False)
 _SPACE = re.compile(r"\s*")
+_VALUE = re.compile(r"\n(?=[\[{])")
 _INFLATERS: dict[bytes, Callable[[], Any]] = {b"\x1f\x8b": _gzip_member, b"\x28\xb5": _zstd_frame}
 
 
@@ -121,8 +122,8 @@ def _document(start: Piece, text: bytes) -> Iterator[Piece]:
         yield start[0], text
         return
     if documents := in_a_row(text):
-        for line, document in documents:
-            yield start[0] + line, document
+        for before, document in documents:
+            yield start[0] + before, document
         return
     for number, line in enumerate(text.splitlines(keepends=True), start[0]):
         if line.strip():
@@ -130,8 +131,9 @@ def _document(start: Piece, text: bytes) -> Iterator[Piece]:
 
 
 def in_a_row(text: bytes) -> list[Piece]:
-    """The JSON values that stand one after the other in a text, each with the lines before it; the last one may be
-    cut. None where the text does not begin with one that is whole, or is no more than that."""
+    """The JSON values that stand one after the other in a text, each with the lines before it; one that is broken goes
+    on to the next line that begins like a value. None where the text does not begin with one that is whole, or is no
+    more than that."""
     written = text.decode("utf-8", "replace")
     found: list[Piece] = []
     at = _after_space(written, 0)
@@ -139,7 +141,8 @@ def in_a_row(text: bytes) -> list[Piece]:
         try:
             _, end = _decoder.raw_decode(written, at)
         except (ValueError, RecursionError):
-            end = len(written)
+            next_one = _VALUE.search(written, at)
+            end = next_one.end() if next_one else len(written)
             if not found:
                 return []
         found.append((written.count("\n", 0, at), written[at:end].encode()))
