@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from otel_ctxscore.core.conventions.document_fields import Document, document_of, has_text_field, is_strong
 from otel_ctxscore.core.conventions.flattened import Row, has_gap, rows
 from otel_ctxscore.core.conventions.nested import Node
-from otel_ctxscore.core.conventions.values import is_blank, text_of, whole
+from otel_ctxscore.core.conventions.values import is_blank, says_nothing_found, text_of, whole
 from otel_ctxscore.core.conventions.wrappers import CONTAINERS, containers, is_part, unwrap
 from otel_ctxscore.core.spans import Attributes, Value
 
@@ -131,8 +131,10 @@ def _lists(node: Node, depth: int) -> tuple[Documents, ...] | None:
 
 def _of_text(node: Node) -> tuple[Documents, ...] | None:
     """One text: one document, or several joined."""
-    if not isinstance(node.value, str) or is_blank(node.value):
-        return (Documents((), node.at),) if isinstance(node.value, str) else None
+    if not isinstance(node.value, str):
+        return None
+    if is_blank(node.value) or says_nothing_found(node.value):
+        return (Documents((), node.at),)
     if node.broken:
         return (Documents((), node.at, incomplete=True),)
     return (Documents((Document(node.value, node.at),), node.at, joined="\n\n" in node.value.strip()),)

@@ -72,9 +72,9 @@ class Node:
                     yield name, entry
 
     def opened(self) -> Node:
-        """What a string holds where it holds JSON or a Python literal; the node itself otherwise."""
-        node = self
-        while isinstance(node.value, str | bytes) and node.level < MAX_LEVELS:
+        """What a string holds where it holds JSON or a Python literal; else the node itself, bytes as their text."""
+        node = self if not isinstance(self.value, bytes) else Node(_decoded(self.value), self.at, self.level)
+        while isinstance(node.value, str) and node.level < MAX_LEVELS:
             inner = _parsed(node.value)
             if inner is None:
                 break
@@ -88,8 +88,14 @@ class Node:
         return isinstance(self.value, str) and bool(_JSON_START.match(self.value)) and self.opened().value is self.value
 
 
-def _parsed(raw: str | bytes) -> Value:
-    text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
+def _decoded(raw: bytes) -> str | bytes:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+def _parsed(text: str) -> Value:
     if len(text) > MAX_JSON:
         return None
     bare = text.strip(_AROUND)

@@ -12,19 +12,20 @@ from otel_ctxscore.core.conventions.values import is_said, text_of, whole
 from otel_ctxscore.core.conventions.vocabulary import Question
 
 QUESTION_KEYS = (
-    "question", "query", "user_query", "userQuery", "user_question", "query_text", "queryText", "query_str",
-    "search_query", "searchQuery", "user_input", "userInput", "user_message", "userMessage", "user_prompt",
-    "str_or_query_bundle", "query_bundle", "question_text", "current_question", "queries", "query_or_queries",
+    "question", "query", "userquery", "userquestion", "querytext", "querystr", "searchquery", "userinput",
+    "usermessage", "userprompt", "strorquerybundle", "querybundle", "questiontext", "currentquestion", "queries",
+    "queryorqueries",
 )  # fmt: skip
+"""Without the marks between words, as `_bare` writes them."""
 LOOSE_KEYS = (
-    "input", "inputs", "prompt", "message", "text", "input_str", "input_value", "inputText", "q", "content",
-    "search_term", "searchTerm", "search", "keywords", "term", "task", "topic", "request", "new_message", "msg",
+    "input", "inputs", "prompt", "message", "text", "inputstr", "inputvalue", "inputtext", "q", "content",
+    "searchterm", "search", "keywords", "term", "task", "topic", "request", "newmessage", "msg",
 )  # fmt: skip
 WRAPPERS = ("args", "kwargs", "data", "state", "values", "body", "payload", "arguments", "parameters", "variables")
 NO_QUESTION = frozenset({
-    "chat_history", "history", "config", "configuration", "session", "session_id", "user", "user_id", "thread_id",
-    "model", "metadata", "tags", "name", "template", "template_variables", "context", "documents", "docs", "id",
-    "type", "role", "system", "instructions", "top_k", "k", "filters",
+    "chathistory", "history", "config", "configuration", "session", "sessionid", "user", "userid", "threadid",
+    "model", "metadata", "tags", "name", "template", "templatevariables", "context", "documents", "docs", "id",
+    "type", "role", "system", "instructions", "topk", "k", "filters",
 })  # fmt: skip
 MAX_NESTING = 6
 MAX_HISTORY = 40
@@ -93,16 +94,24 @@ def _of_map(node: Node, depth: int) -> Question | None:
 
 
 def _under(node: Node, names: Iterable[str], depth: int) -> Question | None:
-    for name in names:
-        entry = node.key(name)
+    keys = {_bare(key): key for key in node.value} if isinstance(node.value, dict) else {}
+    for key in filter(None, map(keys.get, names)):
+        entry = node.key(key)
         if entry is not None and (found := question_in(entry, depth=depth + 1)) is not None:
             return found
     return None
 
 
+def _bare(name: str) -> str:
+    """A name in any notation: `userQuery`, `user_query` and `User-Query` are one."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
 def _below(node: Node, depth: int) -> Question | None:
     """What all maps inside a map ask, as the inputs of a pipeline's components do."""
-    inner = [entry for name, entry in node.entries() if isinstance(entry.value, dict) and name not in NO_QUESTION]
+    inner = [
+        entry for name, entry in node.entries() if isinstance(entry.value, dict) and _bare(name) not in NO_QUESTION
+    ]
     found = [q for entry in inner if (q := _of_map(entry, depth + 1) if depth < MAX_NESTING else None) is not None]
     return _same(found)
 
@@ -110,7 +119,9 @@ def _below(node: Node, depth: int) -> Question | None:
 def _only_text(node: Node) -> Question | None:
     """The only text of a map under a name of its own, where it has more than one word."""
     texts = [
-        e for n, e in node.entries() if n not in NO_QUESTION and isinstance(e.value, str) and " " in e.value.strip()
+        e
+        for n, e in node.entries()
+        if _bare(n) not in NO_QUESTION and isinstance(e.value, str) and " " in e.value.strip()
     ]
     return _of_text(texts[0], json=False) if len(texts) == 1 else None
 

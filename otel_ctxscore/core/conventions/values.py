@@ -20,6 +20,13 @@ _OBJECT_REPR = re.compile(
     re.DOTALL,
 )
 _CUT = re.compile(r"(?:\.{3}|…)?\s*[\[(<]\s*(?:\.{3}\s*)?truncated\b[^\])>]{0,40}[\])>]\s*\Z", re.IGNORECASE)
+_NOTHING_FOUND = re.compile(
+    r"(?:sorry,? )?(?:there (?:are|were) )?(?:no|0|zero) (?:relevant |matching |similar |search |such )*"
+    r"(?:results?|documents?|docs|matches|match|information|content|passages?|chunks?|entries|records|hits|articles)"
+    r"(?: (?:was|were|have been))?(?: (?:found|available|returned|retrieved))?"
+    r"(?: (?:for|matching|in|with|on) [^\n]{1,80})?[.!]*",
+    re.IGNORECASE,
+)
 _BLANK_WORDS = frozenset({"", "null", "none", "undefined", "nan"})
 _LONGEST_PLACEHOLDER = 120
 _LONGEST_REPR = 100_000
@@ -72,6 +79,12 @@ def whole(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     return text.strip().lower() in _BLANK_WORDS
+
+
+def says_nothing_found(text: str) -> bool:
+    """A tool's own words for an empty result, such as `No results found.`."""
+    bare = text.strip()
+    return len(bare) <= _LONGEST_PLACEHOLDER and bool(_NOTHING_FOUND.fullmatch(bare))
 
 
 def is_redacted(text: str) -> bool:
