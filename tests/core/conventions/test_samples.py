@@ -1,8 +1,8 @@
 """Small traces as instrumentations write them, by their sources: what is asked, retrieved and answered in each.
 
 A line of `samples/*.jsonl` is one trace. A span is its name, the place of its parent, and its attributes; a value
-`{"$json": ...}` is the text of that JSON, `{"$repr": ...}` what Python prints. `{Q}`, `{A}` and `{1}` to `{3}` stand for
-the question, the answer and the texts of documents.
+`{"$json": ...}` is the text of that JSON, `{"$repr": ...}` what Python prints, `{"$bytes": ...}` a text in bytes.
+`{Q}`, `{A}` and `{1}` to `{3}` stand for the question, the answer and the texts of documents.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def written(value: Any) -> Any:
             return json.dumps(written(inner))
         case {"$repr": inner}:
             return repr(written(inner))
+        case {"$bytes": inner}:
+            return str(written(inner)).encode()
         case dict():
             return {name: written(inner) for name, inner in value.items()}
         case list():
@@ -75,7 +77,7 @@ def test_sample(name: str) -> None:
     found = extraction(sample)
     if "none" in sample:
         assert sample["none"] in (found.reason, found.outcome)
-        assert not any(run.judged for run in found.runs)
+        assert not any(run.query and run.judged for run in found.runs)
         return
     (run,) = found.runs
     assert run.query == written(sample.get("query", "{Q}"))
