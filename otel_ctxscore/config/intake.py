@@ -77,6 +77,10 @@ class KafkaSource(Section):
     """Age of the oldest uncommitted record at which the oldest traces are closed."""
     session_timeout: Duration = 10.0
     """Group session timeout."""
+    fetch_min_size: Annotated[Size, Field(ge=1, le=1 << 20)] = 64 << 10
+    """The brokers answer once so much is there to read."""
+    fetch_max_wait: Annotated[Duration, Field(gt=0, le=5)] = 0.5
+    """They answer after so long with what is there: longest that a record waits to be read."""
     dead_letter: DeadLetter | None = None
     """Where records go that cannot be decoded; null: they are counted and logged only."""
     security: KafkaSecurity = KafkaSecurity()

@@ -1,9 +1,10 @@
-"""`python -m tests.bench.scale`: the same work by 1, 2 and 4 replicas of `otel-ctxscore serve`.
+"""`python -m tests.bench.scale [WAY...]`: the same work by 1, 2 and 4 replicas of `otel-ctxscore serve`.
 
 From Apache Kafka as one consumer group, a record for each trace and batch with the trace id as its key, as the
-Collector's exporter writes them with `partition_traces_by_id`; and by OTLP/HTTP behind a splitter by trace id. One
-trace in ten has a run, its root comes in a later record or request; the local judge judges. All replicas are on one
-core, the broker and the load on the other: what counts is CPU time of the processes, not the wall clock.
+Collector's exporter writes them with `partition_traces_by_id` (`kafka`), and the same in small, one record after the
+other (`trickle`); and by OTLP/HTTP behind a splitter by trace id (`otlp`). One trace in ten has a run, its root comes
+in a later record or request; the local judge judges. All replicas are on one core, the broker and the load on the
+other: what counts is CPU time of the processes, not the wall clock.
 """
 
 from __future__ import annotations
@@ -36,7 +37,13 @@ RATE = 0.25
 PARTITIONS = 12
 SENT_TOGETHER = 1000
 """Records."""
+TRICKLE, A_SECOND = 3_000, 100.0
+"""Traces, and records a second."""
 IDLE_SECONDS = 10.0
+
+
+Parts = Sequence[tuple[bytes, bytes]]
+"""Trace id and bytes of what is sent, in its order."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +128,8 @@ def work(count: int) -> list[Sent]:
     return found
 
 
-def in_time(sent: Sequence[Sent]) -> list[tuple[bytes, bytes]]:
-    """Trace id and bytes of each part. The second part of a trace comes with the parts of a later one."""
+def in_time(sent: Sequence[Sent]) -> Parts:
+    """Each part. The second part of a trace comes with the parts of a later one."""
     late: list[tuple[bytes, bytes]] = []
     found: list[tuple[bytes, bytes]] = []
     for one in sent:
@@ -181,23 +188,36 @@ def _written(kafka: Kafka | None) -> int:
     return 0 if kafka is None else written_bytes(kafka.pid)
 
 
-def from_kafka(kafka: Kafka, parts: Sequence[tuple[bytes, bytes]], replicas: int) -> Group:
-    """One consumer group. Of what the broker wrote its own log is taken off."""
-    topic = kafka.topic(PARTITIONS)
-    source = {"brokers": [kafka.bootstrap], "topics": [topic], "group_id": f"g-{topic}", "start": "earliest"}
-    records = [Record(value, trace_id.hex().encode()) for trace_id, value in parts]
+def from_kafka(kafka: Kafka, parts: Parts, replicas: int) -> Group:
+    """One consumer group, fed as fast as it goes."""
 
-    def feed(services: Sequence[Serving]) -> None:
+    def feed(topic: str, records: Sequence[Record]) -> None:
         for at in range(0, len(records), SENT_TOGETHER):
             kafka.send(topic, records[at : at + SENT_TOGETHER])
 
-    group = measure("Kafka", [{"sources": {"otlp": None, "kafka": source}}] * replicas, feed, kafka)
+    return _grouped("Kafka", kafka, parts, replicas, feed)
+
+
+def from_trickle(kafka: Kafka, parts: Parts, replicas: int) -> Group:
+    """One consumer group, fed record by record."""
+    return _grouped(f"Kafka, {A_SECOND:.0f} records/s", kafka, parts, replicas, partial(kafka.send, a_second=A_SECOND))
+
+
+def _grouped(
+    name: str, kafka: Kafka, parts: Parts, replicas: int, send: Callable[[str, Sequence[Record]], None]
+) -> Group:
+    """Of what the broker wrote its own log is taken off."""
+    topic = kafka.topic(PARTITIONS)
+    source = {"brokers": [kafka.bootstrap], "topics": [topic], "group_id": f"g-{topic}", "start": "earliest"}
+    records = [Record(value, trace_id.hex().encode()) for trace_id, value in parts]
+    configs = [{"sources": {"otlp": None, "kafka": source}}] * replicas
+    group = measure(name, configs, lambda services: send(topic, records), kafka)
     assert group.broker is not None
     logged = sum(len(record.value or b"") + len(record.key or b"") for record in records)
     return replace(group, broker=(group.broker[0] - logged, group.broker[1]))
 
 
-def from_otlp(parts: Sequence[tuple[bytes, bytes]], replicas: int) -> Group:
+def from_otlp(kafka: Kafka, parts: Parts, replicas: int) -> Group:
     """Requests of many traces, each split by trace id."""
     bodies = requests([value for _, value in parts])
 
@@ -217,27 +237,32 @@ def check(group: Group, sent: Sequence[Sent]) -> None:
     assert not sum(done.seen.get("ctxscore_split_traces_total", 0) for done in group.replicas), group
 
 
-def main() -> int:
-    """A table of six groups. Exit 1 where the groups did not do the same work."""
+WAYS = {"kafka": (from_kafka, TRACES), "trickle": (from_trickle, TRICKLE), "otlp": (from_otlp, TRACES)}
+
+
+def main(ways: Sequence[str]) -> int:
+    """A table of three groups each way. Exit 1 where the groups of one did not do the same work."""
     if missing := lacking("kafka"):
         sys.exit(missing)
-    sent = work(TRACES)
-    parts = in_time(sent)
-    done: set[tuple[int, int]] = set()
+    differ = 0
     print(HEADER)
     with tempfile.TemporaryDirectory() as folder, on_core(OTHERS), Kafka(Path(folder) / "kafka") as kafka:
-        for way in (partial(from_kafka, kafka), from_otlp):
-            alone = 0.0
+        for way, traces in (WAYS[name] for name in ways):
+            sent = work(traces)
+            parts, alone, done = in_time(sent), 0.0, set()
             for replicas in REPLICAS:
-                group = way(parts, replicas)
+                group = way(kafka, parts, replicas)
                 check(group, sent)
                 alone = alone or group.replicas[0].cpu
                 print(group.row(alone), flush=True)
                 done.add((sum(one.traces for one in group.replicas), sum(one.runs for one in group.replicas)))
-    size = sum(len(part) for _, part in parts)
-    print(f"\n{TRACES:,} traces of {SPANS} spans, {size / MIB:.0f} MiB, {RATE:.0%} of them kept.")
-    return 0 if len(done) == 1 else 1
+            differ += len(done) > 1
+    size = sum(len(part) for _, part in in_time(work(TRACES)))
+    print(
+        f"\n{TRACES:,} traces of {SPANS} spans, {size / MIB:.0f} MiB, {RATE:.0%} of them kept; {TRICKLE:,} as a trickle."
+    )
+    return int(differ > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:] or list(WAYS)))

@@ -39,6 +39,10 @@ from otel_ctxscore.core.errors import ConfigError
         ("admin: {trace_url: 'javascript:alert(1)//{trace_id}'}", ["admin.trace_url: is no URL; write http://... or https://... (given: 'javascript:alert(1)//{trace_id}')"]),
         ("admin: {trace_url: 'https://h/trace/{id}'}", ["admin.trace_url: has no {trace_id}: every link would lead to the same place (given: 'https://h/trace/{id}')"]),
         ("assembly: {max_size: 0MiB}", ["assembly.max_size: input should be greater than 0 (given: '0MiB')"]),
+        (
+            "sources: {kafka: {brokers: ['h:1'], fetch_min_size: 2MiB, fetch_max_wait: 1m}}",
+            ["sources.kafka.fetch_min_size: input should be less than or equal to 1048576 (given: '2MiB')", "sources.kafka.fetch_max_wait: input should be less than or equal to 5 (given: '1m')"],
+        ),
         ("sources: {otlp: {max_request_size: 0B}}", ["sources.otlp.max_request_size: input should be greater than 0 (given: '0B')"]),
         ("[1]", ["the configuration is a mapping of sections, not a list"]),
         ("sampling: {rules: [{name: a, match: {serice: b}, rate: 1}]}", ["sampling.rules[0].match.serice: unknown key; did you mean service?"]),

@@ -98,6 +98,8 @@ class AiokafkaMember:
             session_timeout_ms=int(settings.session_timeout * 1000),
             heartbeat_interval_ms=max(100, int(settings.session_timeout * 1000 / HEARTBEATS)),
             max_partition_fetch_bytes=FETCH_BYTES,
+            fetch_min_bytes=settings.fetch_min_size,
+            fetch_max_wait_ms=max(1, int(settings.fetch_max_wait * 1000)),
             partition_assignment_strategy=TOGETHER if _several(settings) else ASSIGNORS,
         )
 

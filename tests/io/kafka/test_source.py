@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
@@ -212,3 +213,20 @@ async def test_a_full_line_costs_neither_records_nor_membership(kafka: Kafka) ->
     assert {span.trace_id[0] for span in line.spans} == set(range(1, 11))
     assert not [delivery for delivery in line.deliveries if delivery.redelivered], "the group was never formed anew"
     assert sum((await committed(kafka, chosen.group_id)).values()) == 10
+
+
+@pytest.mark.parametrize(("size", "wait", "soonest", "latest"), [("1MiB", "1500ms", 0.5, 3.0), ("1B", "5s", 0.0, 1.5)])
+async def test_a_lone_record_is_read_when_the_fetch_has_waited_and_at_once_where_it_is_enough(
+    size: str, wait: str, soonest: float, latest: float, kafka: Kafka
+) -> None:
+    """The first fetch after an answer begins at once, so a record that is sent then waits nearly as long as it may."""
+    topic = kafka.topic()
+    chosen = settings(kafka.bootstrap, topic, fetch_min_size=size, fetch_max_wait=wait)
+    kafka.send(topic, [Record(request(rag(1)))])
+    async with reading(chosen) as now:
+        await now.until(done(1))
+        await asyncio.to_thread(kafka.send, topic, [Record(request(rag(2)))])
+        sent = time.monotonic()
+        await now.until(done(2))
+        waited = time.monotonic() - sent
+    assert soonest < waited < latest

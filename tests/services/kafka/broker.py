@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
@@ -99,9 +100,10 @@ class Kafka(Server):
         what = f"leader of every partition of {name}"
         wait_until(lambda: client.partitions(self.bootstrap, name) == partitions, 30, what)
 
-    def send(self, topic: str, records: Sequence[Record], **options: object) -> None:
-        """Send in order and wait for the acknowledgements; `options` are those of AIOKafkaProducer."""
-        client.send(self.bootstrap, topic, records, options)
+    def send(self, topic: str, records: Sequence[Record], *, a_second: float = math.inf, **options: object) -> None:
+        """Send in order, so many a second at most, and wait for the acknowledgements; `options` are those of
+        AIOKafkaProducer."""
+        client.send(self.bootstrap, topic, records, options, a_second)
 
     def read(self, topic: str, count: int, timeout: float = 20) -> list[Record]:
         """The first `count` records from the start of all partitions; ServiceError if they do not come in time."""

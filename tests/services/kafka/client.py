@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -119,12 +120,16 @@ def committed(bootstrap: str, group: str) -> dict[tuple[str, int], int]:
     return with_admin(bootstrap, offsets)
 
 
-def send(bootstrap: str, topic: str, records: Sequence[Record], options: Mapping[str, object]) -> None:
+def send(bootstrap: str, topic: str, records: Sequence[Record], options: Mapping[str, object], a_second: float) -> None:
     """See Kafka.send."""
 
     async def run() -> None:
         async with opened(AIOKafkaProducer(bootstrap_servers=bootstrap, **options)) as producer:
-            waiting = [await producer.send(topic, **_fields(record)) for record in records]
+            began, waiting = time.monotonic(), []
+            for number, record in enumerate(records):
+                if (early := began + number / a_second - time.monotonic()) > 0:
+                    await asyncio.sleep(early)
+                waiting.append(await producer.send(topic, **_fields(record)))
             await asyncio.gather(*waiting)
 
     blocking(run)
