@@ -147,7 +147,7 @@ class Assembly(Section):
     max_traces: Annotated[int, Field(ge=1)] = 100_000
     """Traces held at most."""
     max_size: Annotated[Size, Field(gt=0)] = 512 << 20
-    """Bytes of spans held at most."""
+    """Memory that they take at most."""
 
 
 class Extraction(Section):

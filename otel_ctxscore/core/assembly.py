@@ -15,10 +15,16 @@ from dataclasses import dataclass, field
 
 from otel_ctxscore.core.outcomes import Closed
 from otel_ctxscore.core.receipts import Receipt
-from otel_ctxscore.core.spans import Delivery, KeptLog, KeptSpan
+from otel_ctxscore.core.spans import Delivery, KeptLog, KeptSpan, Origin
 
-SPAN_OVERHEAD = 300
-"""Bytes that a kept span takes beside its own: objects and table entries, measured on CPython 3.11."""
+TRACE_BYTES, SPAN_BYTES, LOG_BYTES = 700, 310, 250
+"""What an open trace takes beside its spans, and a kept span or log record beside its own bytes: objects, ids and table
+entries as CPython 3.11 lays them out (tests/core/test_assembly_size.py)."""
+DELIVERY_BYTES, ACCOUNT_BYTES = 105, 320
+"""What a delivery takes that a trace holds, and what its source keeps of it where it has to commit it."""
+ORIGIN_BYTES, ATTRIBUTE_BYTES = 85, 160
+"""What a resource with its scope takes; where no other request shares it, its own bytes and so much an attribute come
+on top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,30 @@ class Waiting:
     late: bool = False
 
 
+class _Costs:
+    """What a delivery takes beside its spans, charged to the first trace that it comes to; but an origin that no other
+    request shares is charged to each trace that keeps it alive."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self._owed = DELIVERY_BYTES + (ACCOUNT_BYTES if delivery.receipt.owner is not None else 0)
+        self._origin: Origin | None = None
+        self._charged: set[tuple[int, bytes]] = set()
+
+    def of(self, trace: Assembled, origin: Origin | None) -> int:
+        """What is new with a span of this trace and origin; None where the trace has the span already. Spans of one
+        origin stand together."""
+        owed, self._owed = self._owed, 0
+        if origin is None:
+            return owed
+        if origin is not self._origin:
+            self._origin = origin
+            owed += ORIGIN_BYTES
+        if origin.size and (key := (id(origin), trace.trace_id)) not in self._charged:
+            self._charged.add(key)
+            owed += origin.size + ATTRIBUTE_BYTES * sum(len(part.attributes) for part in origin.decoded)
+        return owed
+
+
 class TraceAssembler:
     """Open traces, traces that wait for late spans, and the ids of closed ones.
 
@@ -104,7 +134,8 @@ class TraceAssembler:
 
     @property
     def open_bytes(self) -> int:
-        """Bytes of these, with the objects around them."""
+        """Bytes that these take in memory. What a delivery takes that bears on several traces counts with the first of
+        them."""
         return self._held_bytes + self._evicted_bytes
 
     @property
@@ -135,6 +166,7 @@ class TraceAssembler:
         source may have read again what a trace still waits with."""
         kept = late = duplicate = 0
         touched: dict[bytes, Assembled] = {}
+        costs = _Costs(delivery)
         for span in delivery.spans:
             trace = self._trace(span.trace_id, now)
             if trace is None:
@@ -145,13 +177,18 @@ class TraceAssembler:
             self._hold(trace, delivery)
             known = trace.spans.get(span.span_id)
             kept, duplicate = (kept + 1, duplicate) if known is None else (kept, duplicate + 1)
-            if self._take_span(trace, span, known):
+            new = self._take_span(trace, span, known)
+            if new:
                 touched[span.trace_id] = trace
+            self._grow(trace, costs.of(trace, span.origin if new else None))
         for log in delivery.logs:
             trace = self._trace(log.trace_id, now)
             self._hold(trace or self._leaving.get(log.trace_id), delivery)
-            if trace is not None and self._take_log(trace, log):
-                touched[log.trace_id] = trace
+            if trace is not None:
+                new = self._take_log(trace, log)
+                if new:
+                    touched[log.trace_id] = trace
+                self._grow(trace, costs.of(trace, log.origin if new else None))
         for trace in touched.values():
             self._touch(trace, delivery, now)
         while self._beyond_caps():
@@ -233,12 +270,13 @@ class TraceAssembler:
         trace = self._held(trace_id)
         if trace is None and trace_id not in self._closed:
             trace = self._open[trace_id] = Assembled(trace_id, first=now, last=now)
+            self._grow(trace, TRACE_BYTES)
         return trace
 
     def _take_span(self, trace: Assembled, span: KeptSpan, known: KeptSpan | None) -> bool:
         """Whether the trace holds something new. A second copy replaces the first only where it is fuller."""
         if known is None:
-            self._grow(trace, len(span.raw) + SPAN_OVERHEAD)
+            self._grow(trace, len(span.raw) + SPAN_BYTES)
         elif self._fuller(known, span) is known:
             return False
         else:
@@ -251,7 +289,7 @@ class TraceAssembler:
         if log.raw in trace.logs:
             return False
         trace.logs[log.raw] = log
-        self._grow(trace, len(log.raw) + SPAN_OVERHEAD)
+        self._grow(trace, len(log.raw) + LOG_BYTES)
         return True
 
     def _grow(self, trace: Assembled, size: int) -> None:

@@ -59,12 +59,8 @@ class PartitionLedger:
             heapq.heappush(self._lowest, offset)
         self._open[offset] = now
         self._next = max(self._next, offset + 1)
-        return Receipt(
-            lambda outcome: self._settle(offset, outcome),
-            owner=self,
-            used=lambda: self._use(offset),
-            secured=lambda: self._secure(offset),
-        )
+        handed = _HandedOut(self, offset)
+        return Receipt(handed.settled, owner=self, used=handed.used, secured=handed.secured)
 
     def put_back(self, offset: int) -> None:
         """The record was not taken after all: whoever has it keeps it and asks again. Its receipt is not settled."""
@@ -82,7 +78,8 @@ class PartitionLedger:
 
     # ---- settling -----------------------------------------------------------------------------------------------
 
-    def _settle(self, offset: int, outcome: Outcome) -> None:
+    def settle(self, offset: int, outcome: Outcome) -> None:
+        """What became of a record that was handed out."""
         if outcome is Outcome.DONE:
             self._close(offset)
             return
@@ -99,12 +96,9 @@ class PartitionLedger:
         self._failures.pop(offset, None)
         self._done_above.add(offset)
 
-    def _use(self, offset: int) -> None:
+    def use(self, offset: int) -> None:
+        """Something of a record goes down the line."""
         self._used = max(self._used, offset)
-
-    async def _secure(self, offset: int) -> None:
-        if self.secure is not None:
-            await self.secure(self, offset)
 
     # ---- what to write down -------------------------------------------------------------------------------------
 
@@ -136,3 +130,21 @@ class PartitionLedger:
     def oldest(self) -> float | None:
         """When the oldest record that is open was handed out."""
         return self._open[self.committable] if self._open else None
+
+
+@dataclass(frozen=True, slots=True)
+class _HandedOut:
+    """One record under its ledger: what its receipt calls. There are as many as records are open, so it is lean."""
+
+    ledger: PartitionLedger
+    offset: int
+
+    def settled(self, outcome: Outcome) -> None:
+        self.ledger.settle(self.offset, outcome)
+
+    def used(self) -> None:
+        self.ledger.use(self.offset)
+
+    async def secured(self) -> None:
+        if self.ledger.secure is not None:
+            await self.ledger.secure(self.ledger, self.offset)

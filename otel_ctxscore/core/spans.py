@@ -121,20 +121,23 @@ class KeptLog:
 class Origin:
     """Resource and scope of kept spans, shared by reference and decoded when first read.
 
-    `json` tells the encoding of the raw bytes. `decode` turns them into values; the codec gives it.
+    `json` tells the encoding of the raw bytes. `decode` turns them into values; the codec gives it, and it is let go
+    once they are read. `size`: bytes of the two as they came in, 0 where they are shared by further requests.
     """
 
-    __slots__ = ("_decode", "_decoded", "json")
+    __slots__ = ("_decode", "_decoded", "json", "size")
 
-    def __init__(self, decode: Callable[[], tuple[Resource, Scope]], *, json: bool) -> None:
-        self._decode = decode
+    def __init__(self, decode: Callable[[], tuple[Resource, Scope]], *, json: bool, size: int = 0) -> None:
+        self._decode: Callable[[], tuple[Resource, Scope]] | None = decode
         self._decoded: tuple[Resource, Scope] | None = None
         self.json = json
+        self.size = size
 
     @property
     def decoded(self) -> tuple[Resource, Scope]:
-        if self._decoded is None:
-            self._decoded = self._decode()
+        if self._decode is not None:
+            self._decoded, self._decode = self._decode(), None
+        assert self._decoded is not None
         return self._decoded
 
 

@@ -8,14 +8,22 @@ Read beside the rules, for it occurs: what `json_schema` and `json_repair` name,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 from msgspec import Raw
 
 from otel_ctxscore.core.codec import json_schema as schema
 from otel_ctxscore.core.codec.evaluations import MARKS
 from otel_ctxscore.core.codec.json_repair import Decoder, in_snake_case, keys_of, repaired
-from otel_ctxscore.core.codec.wire import SPAN_ID_SIZE, TRACE_ID_SIZE, Group, Malformed, deeper, parent_of, readable
+from otel_ctxscore.core.codec.wire import (
+    SPAN_ID_SIZE,
+    TRACE_ID_SIZE,
+    Group,
+    Malformed,
+    deeper,
+    origin_of,
+    parent_of,
+    readable,
+)
 from otel_ctxscore.core.frozen import maker
 from otel_ctxscore.core.spans import Event, Link, LogRecord, Origin, Resource, Scope, Span, Value
 
@@ -50,7 +58,7 @@ def trace_id(head: bytes) -> bytes:
 def groups(body: bytes) -> Iterator[Group]:
     for resources in _resources(body):
         for scopes in resources.scopes:
-            origin = Origin(partial(_origin, bytes(resources.resource), scopes.written_scope), json=True)
+            origin = origin_of(_origin, bytes(resources.resource), scopes.written_scope, json=True)
             if scopes.spans:
                 yield Group("spans", [bytes(raw) for raw in scopes.spans], origin)
             if scopes.log_records:

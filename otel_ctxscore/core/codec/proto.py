@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache, partial
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from otel_ctxscore.core.codec.evaluations import MARKS
 from otel_ctxscore.core.codec.schema import LENIENT, MESSAGES, mended
-from otel_ctxscore.core.codec.wire import Group, Malformed, deeper, number_of, parent_of, readable
+from otel_ctxscore.core.codec.wire import Group, Malformed, deeper, number_of, origin_of, parent_of, readable
 from otel_ctxscore.core.frozen import maker
 from otel_ctxscore.core.spans import Event, Link, LogRecord, Origin, Resource, Scope, Span, Value
 
 HEAD = slice(18)
 _made_span = maker(Span)
-_USUAL = 8 << 10
-"""Bytes that resource and scope together may have to be remembered decoded."""
 _ID_PREFIX = b"\n\x10"  # field 1, 16 bytes: how every known encoder starts a span
 
 
@@ -69,15 +66,7 @@ def groups(body: bytes) -> Iterator[Group]:
     """A request does not tell its signal: spans and log records stand in fields of the same numbers."""
     for resource in _request(body).resources:
         for scope in resource.scopes:
-            described = resource.resource, scope.scope
-            decode = _known_origin if sum(map(len, described)) <= _USUAL else _origin
-            yield Group("spans", scope.records, Origin(partial(decode, *described), json=False))
-
-
-@lru_cache(maxsize=256)
-def _known_origin(resource: bytes, scope: bytes) -> tuple[Resource, Scope]:
-    """The same of what every request repeats."""
-    return _origin(resource, scope)
+            yield Group("spans", scope.records, origin_of(_origin, resource.resource, scope.scope, json=False))
 
 
 def _origin(resource: bytes, scope: bytes) -> tuple[Resource, Scope]:

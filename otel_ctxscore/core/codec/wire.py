@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Literal, Protocol, TypeVar
 
-from otel_ctxscore.core.spans import LogRecord, Origin, Span
+from otel_ctxscore.core.spans import LogRecord, Origin, Resource, Scope, Span
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -20,6 +21,8 @@ TRACE_ID_SIZE = 16
 SPAN_ID_SIZE = 8
 NO_TRACE_ID = bytes(TRACE_ID_SIZE)
 NO_SPAN_ID = bytes(SPAN_ID_SIZE)
+USUAL = 8 << 10
+"""Bytes that resource and scope together may have to be remembered decoded."""
 
 
 class Malformed(ValueError):  # noqa: N818 -- the text is what an operator reads
@@ -51,6 +54,24 @@ def deeper(depth: int) -> int:
     if depth >= MAX_DEPTH:
         raise Malformed("a value is nested too deep")
     return depth + 1
+
+
+Described = Callable[[bytes, bytes], tuple[Resource, Scope]]
+"""Reads a resource and a scope. Raises Malformed."""
+
+
+@lru_cache(maxsize=256)
+def _known(decode: Described, resource: bytes, scope: bytes) -> tuple[Resource, Scope]:
+    """The same of what every request repeats."""
+    return decode(resource, scope)
+
+
+def origin_of(decode: Described, resource: bytes, scope: bytes, *, json: bool) -> Origin:
+    """The origin that these bytes describe; requests that say the same share it."""
+    size = len(resource) + len(scope)
+    if size <= USUAL:
+        return Origin(partial(_known, decode, resource, scope), json=json)
+    return Origin(partial(decode, resource, scope), json=json, size=size)
 
 
 @dataclass(frozen=True, slots=True)

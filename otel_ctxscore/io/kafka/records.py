@@ -69,7 +69,7 @@ def _with_resource(taken: Taken, attributes: dict[str, str]) -> Taken:
                 resource, scope = origin.decoded
                 return Resource({**resource.attributes, **attributes}), scope
 
-            wrapped[id(origin)] = Origin(decode, json=origin.json)
+            wrapped[id(origin)] = Origin(decode, json=origin.json, size=sum(map(len, attributes.values())))
         return wrapped[id(origin)]
 
     return replace(
