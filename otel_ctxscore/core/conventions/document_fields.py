@@ -38,8 +38,9 @@ SPOKEN_KEYS = frozenset(
 MAX_NESTING = 4
 
 _PRINTED = re.compile(
-    r"<?\w*(?:Document|Node|NodeWithScore|Chunk|Point|Record|Passage|Hit|Match)\w*\(\s*\w+[=:].*\)>?\s*", re.DOTALL
+    r"<?(?=\w*?(?:Document|Node|Chunk|Point|Record|Passage|Hit|Match))\w++\(\s*+\w++[=:].*\)>?\s*", re.DOTALL
 )
+"""Looks at each character of a name once: a text that is one long word costs no more than another."""
 _PRINTED_ID = re.compile(r"\b(?:id_?|doc_id|node_id)\s*[=:]\s*['\"]?([^,'\")\s]{1,200})")
 _PRINTED_SCORE = re.compile(r"\bscore\s*[=:]\s*(-?\d[\d.eE+-]*)\)?>?\s*\Z")
 

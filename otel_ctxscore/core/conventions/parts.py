@@ -61,13 +61,20 @@ class _Chooser:
 
     def speakers(self) -> list[Span]:
         """The models of the turn that may speak to the user, in order; the answering one is the last."""
-        asked = {whole(c.question.text) for c in self.retrievals if c.question is not None}
         models = [s for s in self.turn.spans if self.reading(s).role is Role.LLM]
         found = [s for s in models if not self._is_aside(s)] or [
             s for s in models if not self._is_aside(s, frozenset())
         ]
         told = [(s, told_in(self.reading(s).said)) for s in found]
-        return [s for s, text in told if text is None or whole(text.text) not in asked]
+        return [s for s, text in told if text is None or whole(text.text) not in self._asked()]
+
+    def _asked(self) -> set[str]:
+        return {whole(c.question.text) for c in self.retrievals if c.question is not None}
+
+    def _is_rewritten(self) -> bool:
+        """Whether a model of the turn gave the words that were searched for."""
+        told = (told_in(self.reading(span).said) for span in self.turn.spans)
+        return not self._asked().isdisjoint({whole(text.text) for text in told if text is not None})
 
     def _is_aside(self, span: Span, words: frozenset[str] = SIDE_WORDS) -> bool:
         """Whether a span stands in a step that serves the system, by its role or by `words` in its name."""
@@ -91,11 +98,18 @@ class _Chooser:
                 later.append((span, question))
             else:
                 yield span, question
+        prompted = self._in_prompts(later)
+        if self._is_rewritten():
+            yield from prompted
         yield from self._retrieved(ASKING)
-        for span, question in later:
+        yield from prompted
+        yield from self._retrieved((Kind.TOOL,))
+
+    def _in_prompts(self, asked: Sequence[tuple[Span, Question]]) -> Iterator[tuple[Span, Question]]:
+        """The questions in prompts that hold the contexts as well."""
+        for span, question in asked:
             if (text := question_in_prompt(question.text, self.contexts)) is not None:
                 yield span, Question(text, question.at, question.history)
-        yield from self._retrieved((Kind.TOOL,))
 
     def _declared(self) -> Iterator[tuple[Span, Question]]:
         for span in self.turn.spans:

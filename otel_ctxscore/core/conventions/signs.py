@@ -24,7 +24,7 @@ SESSION_KEYS = (
     "ai.telemetry.metadata.conversationId", "ai.telemetry.metadata.chatId", "mastra.metadata.sessionId",
     "mastra.metadata.threadId", "spring.ai.chat.client.conversation.id", "gcp.vertex.agent.session_id",
     "mlflow.trace.session", "conversation.id", "session_id", "conversation_id", "langfuse.trace.session_id",
-    "langwatch.thread.id", "langwatch.thread_id", "confident.trace.thread_id", "genkit:sessionId",
+    "langwatch.thread.id", "langwatch.thread_id", "confident.trace.thread_id", "genkit:sessionId", "gen_ai.session.id",
 )  # fmt: skip
 
 _SECTION = re.compile(

@@ -18,6 +18,8 @@ WRITING_WORDS = frozenset({
     "create", "add", "write", "update", "upsert", "insert", "delete", "remove", "save", "store", "index", "ingest",
     "upload", "edit", "send", "move", "rename", "publish", "append", "clear", "drop",
 })  # fmt: skip
+FAULT_KEYS = frozenset({"error", "message", "code", "status", "type", "details", "success", "ok", "results", "isError"})
+"""What stands beside `error` in a result that is nothing else."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -46,6 +48,8 @@ def failed(result: Node | None) -> bool:
         return False
     inner = value.get("toolResult")
     marked = inner if isinstance(inner, dict) else value
+    if marked.get("error") and marked.keys() <= FAULT_KEYS:
+        return True
     return marked.get("isError") is True or marked.get("is_error") is True or marked.get("status") == "error"
 
 

@@ -137,6 +137,8 @@ def _documents(sight: Sight, role: Role) -> tuple[Documents, ...] | None:
     listed = flattened(sight.span.attributes, prefix, dropped=sight.span.dropped_attributes_count)
     output = sight.node(prefix, *(() if _generates(sight, role) else ("retrieval.document", *OUTPUT)))
     whole = lists_in(output) if output is not None else None
+    if listed is not None and listed.incomplete and whole and whole[0].texts > listed.texts:
+        return whole  # of a span that lost attributes, but not this one
     if listed is not None:
         return (described_by(listed, [d for one in whole or () for d in one.documents]),)
     if whole is not None or role is not Role.RETRIEVER:

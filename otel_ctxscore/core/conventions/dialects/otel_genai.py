@@ -6,6 +6,7 @@ from itertools import chain
 
 from otel_ctxscore.core.conventions.answers import answer_in, told_in
 from otel_ctxscore.core.conventions.document_lists import Documents, lists_in
+from otel_ctxscore.core.conventions.message_parts import Said
 from otel_ctxscore.core.conventions.messages import Message, messages_in
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.questions import asked_in, question_in
@@ -40,13 +41,13 @@ VARIABLE = "gen_ai.prompt.variable."
 
 
 def read(sight: Sight) -> Reading:
-    role = _role(sight)
+    role, said = _role(sight), _said(sight)
     reading = Reading(
         dialect="otel_genai",
         role=role,
         name=_named(sight),
         heard=_heard(sight),
-        said=_said(sight),
+        said=_first_choice(said) if role is Role.LLM else said,
         documents=_documents(sight),
         result=_result(sight, role),
         variables=_variables(sight),
@@ -162,8 +163,25 @@ def _said(sight: Sight) -> tuple[Message, ...]:
 
 def _choices(sight: Sight) -> tuple[Message, ...]:
     """The answers in events: one event a choice, or several pieces of one that was streamed."""
-    told = (messages_in(_content(event, "message", "content"), role="assistant") for event in sight.named(CHOICE))
-    return tuple(chain.from_iterable(told))
+    pieces: dict[str, list[Message]] = {}
+    for place, event in enumerate(sight.named(CHOICE)):
+        number = event.node("index")
+        of = text_of(number.value) if number is not None else f"event {place}"
+        pieces.setdefault(of, []).extend(messages_in(_content(event, "message", "content"), role="assistant"))
+    return tuple(chain.from_iterable(map(_joined, pieces.values())))
+
+
+def _joined(pieces: list[Message]) -> list[Message]:
+    """The texts of one choice that came in pieces, as one message."""
+    if len(pieces) < 2 or any(piece.calls or piece.results or len(piece.texts) != 1 for piece in pieces):
+        return pieces
+    return [Message("assistant", (Said("".join(piece.text for piece in pieces), pieces[-1].at),))]
+
+
+def _first_choice(said: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Of several answers of a model the one that a caller takes; what ends in calls of tools is no choice."""
+    choices = len(said) > 1 and all(m.role == "assistant" and m.texts and not m.calls and not m.results for m in said)
+    return said[:1] if choices else said
 
 
 def _completion_events(sight: Sight) -> tuple[Message, ...]:
