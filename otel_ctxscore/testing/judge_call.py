@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,30 +15,35 @@ _QUERY_OF = re.compile(r"query of context \[(\d+)\]")
 _MARK = re.compile(r"^Boundary: ([0-9a-f]{32})$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Call:
-    """One request of the judge. `body` is the parsed JSON, `headers` have lower-case names, `at` is the monotonic
-    time of arrival."""
+class Call(dict[str, Any]):
+    """One request of the judge: the parsed JSON of its body, with what the prompt holds. `headers` have lower-case
+    names, `at` is the monotonic time of arrival."""
 
-    body: Mapping[str, Any]
-    headers: Mapping[str, str]
-    at: float
+    def __init__(self, body: Mapping[str, Any], headers: Mapping[str, str], at: float) -> None:
+        super().__init__(body)
+        self.headers = headers
+        self.at = at
+
+    @property
+    def body(self) -> Mapping[str, Any]:
+        """The parsed JSON: the call itself."""
+        return self
 
     @property
     def prompt(self) -> str:
         """The text of all messages."""
-        return "\n".join(str(message["content"]) for message in self.body["messages"])
+        return "\n".join(str(message["content"]) for message in self["messages"])
 
     @property
     def mark(self) -> str:
         """The boundary of this call; empty where the prompt names none."""
-        match = _MARK.search(str(self.body["messages"][-1]["content"]))
+        match = _MARK.search(str(self["messages"][-1]["content"]))
         return match[1] if match else ""
 
     @cached_property
     def quoted(self) -> tuple[tuple[str, str], ...]:
         """Title and text of each quoted block, in order. Only blocks between this call's own boundary count."""
-        text = str(self.body["messages"][-1]["content"])
+        text = str(self["messages"][-1]["content"])
         return tuple((m["title"], m["text"]) for m in _BLOCK.finditer(text) if m["mark"] == self.mark)
 
     @property

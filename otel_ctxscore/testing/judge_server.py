@@ -25,11 +25,11 @@ from otel_ctxscore.testing.judge_call import Call
 class Reply:
     """One answer of the server, faults included.
 
-    `content` is the text of the message, a dict is its JSON. `raw` replaces the whole body. `delay` is waited
+    `content` is the text of the message, a dict or list is its JSON. `raw` replaces the whole body. `delay` is waited
     before the first byte, `trickle` after each piece of ten bytes; `reset` closes the connection without an answer.
     """
 
-    content: str | dict[str, Any] | None = None
+    content: str | dict[str, Any] | list[Any] | None = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     finish_reason: str = "stop"
@@ -44,7 +44,7 @@ class Reply:
     reset: bool = False
 
 
-Answer = Reply | dict[str, Any] | str
+Answer = Reply | dict[str, Any] | list[Any] | str
 
 
 def verdicts(
@@ -78,7 +78,7 @@ class ScriptedJudgeServer:
         *,
         keep: int | None = None,
     ) -> None:
-        if (answer is None) == (replies is None) or replies == []:
+        if (answer is None) == (not replies):
             raise ValueError("give either answer or at least one of replies")
         self._answer = answer or self._in_order(list(replies or ()))
         self._keep = keep
@@ -155,7 +155,7 @@ def _body(call: Call, reply: Reply) -> bytes:
         "id": "scripted",
         "object": "chat.completion",
         "created": int(time.time()),
-        "model": reply.model or call.body["model"],
+        "model": reply.model or call["model"],
         "choices": [{"index": 0, "message": _message(call, reply), "finish_reason": reply.finish_reason}],
     }
     if reply.usage is not None:
@@ -165,9 +165,10 @@ def _body(call: Call, reply: Reply) -> bytes:
 
 
 def _message(call: Call, reply: Reply) -> dict[str, Any]:
-    content = json.dumps(reply.content, ensure_ascii=False) if isinstance(reply.content, dict) else reply.content
+    given = reply.content
+    content = json.dumps(given, ensure_ascii=False) if isinstance(given, dict | list) else given
     message: dict[str, Any] = {"role": "assistant", "content": content}
-    if reply.as_tool_call or "tools" in call.body:
+    if reply.as_tool_call or "tools" in call:
         function = {"name": "judgement", "arguments": content or ""}
         message |= {"content": None, "tool_calls": [{"id": "call_0", "type": "function", "function": function}]}
     if reply.reasoning is not None:

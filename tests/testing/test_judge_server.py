@@ -21,7 +21,7 @@ async def ask(url: str, body: dict[str, Any] = BODY) -> tuple[int, Any]:
 async def test_it_speaks_chat_completions() -> None:
     with ScriptedJudgeServer(answer=lambda call: verdicts([True, False], missing=["x"])) as server:
         status, answer = await ask(server.url)
-        assert [call.body for call in server.calls] == [BODY]
+        assert server.calls == [call.body for call in server.calls] == [BODY]
     assert status == 200
     choice = answer["choices"][0]
     assert json.loads(choice["message"]["content"]) == {
@@ -32,6 +32,12 @@ async def test_it_speaks_chat_completions() -> None:
         "missing": ["x"],
     }
     assert (choice["finish_reason"], answer["model"], answer["usage"]["total_tokens"]) == ("stop", "m", 990)
+
+
+async def test_a_bare_list_is_answered_as_json() -> None:
+    with ScriptedJudgeServer(replies=[[{"index": 0, "useful": True}]]) as server:
+        _, answer = await ask(server.url)
+    assert answer["choices"][0]["message"]["content"] == '[{"index": 0, "useful": true}]'
 
 
 async def test_replies_come_in_order_and_the_last_one_again_and_again() -> None:
