@@ -51,6 +51,8 @@ def _line(fault: ErrorDetails, raw: object) -> str:
     if fault["type"] == "extra_forbidden":
         return f"{path}: unknown key{_nearest(str(fault['loc'][-1]), _known(fault['loc'][:-1])[1])}"
     if fault["type"] == "union_tag_not_found":
+        if misspelt := difflib.get_close_matches("type", map(str, fault["input"]), n=1):
+            return f"{joined(path, misspelt[0])}: unknown key; did you mean type?"
         return f"{path}.type: is missing; one of: {', '.join(str(_tag(s)) for s in sections)}"
     if fault["type"] == "union_tag_invalid":
         shown = _shown(f"{path}.type", fault["input"]["type"], _written(raw, (*fault["loc"], "type")))
@@ -59,7 +61,8 @@ def _line(fault: ErrorDetails, raw: object) -> str:
         return f"{path}: is missing"
     message = fault["msg"].removeprefix("Value error, ") + _nearest_value(fault)
     shown = "" if fault["type"] in _MISPLACED else _shown(path, fault["input"], _written(raw, fault["loc"]))
-    return f"{path or 'configuration'}: {message[:1].lower()}{message[1:]}{shown}"
+    begin = f"{path}: " if path else ""
+    return f"{begin}{message[:1].lower()}{message[1:]}{shown}"
 
 
 def _shown(path: str, value: object, written: object) -> str:

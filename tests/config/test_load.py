@@ -19,8 +19,9 @@ from otel_ctxscore.core.errors import ConfigError
         ("sampling: {rate: 1.5}", ["sampling.rate: input should be less than or equal to 1 (given: 1.5)"]),
         ('sampling: {rate: "10%"}', ["sampling.rate: input should be a valid number (given: '10%')"]),
         ("scorers: {context_precison: {}}", ["scorers.context_precison: unknown key; did you mean context_precision?"]),
+        ("judge: {typ: local}", ["judge.typ: unknown key; did you mean type?"]),
         ("judge: {model: x}", ["judge.type: is missing; one of: local, litellm, sampled, cascade, cross_encoder, custom"]),
-        ('judge: {type: litellm, model: ""}', ["judge.model: string should have at least 1 character (given: '')"]),
+        ('judge: {type: litellm, model: ""}', ["judge.model: is empty (given: '')"]),
         (
             'judge: {type: litellm, model: m, deadline: "-1s"}',
             [
