@@ -17,19 +17,22 @@ from typing import Any
 from otel_ctxscore.core.json_in_text import answers
 from otel_ctxscore.core.model import LEVELS, Level, Verdict
 from otel_ctxscore.core.outcomes import Reason
+from otel_ctxscore.core.thinking import said
 
 _KEYS = ("verdicts", "verdict", "useful", "relevance", "used", "missing")
 _YES = {"yes": True, "true": True, "no": False, "false": False}
 _NOTHING = {"none", "nothing", "nothingismissing", "n/a", "null", "-"}
 """What models write in place of an empty list. It would else count as a missing piece."""
 _NUMBER = re.compile(r"\d{1,3}(\.\d{1,18})?|\.\d{1,18}", re.ASCII)
-_LABEL = re.compile(r"\[?(\d{1,6})\]?", re.ASCII)
+_LABEL = re.compile(r"(?:context[ _]?)?\[?(\d{1,6})\]?", re.ASCII)
 _NO_JSON = "the reply held no JSON object of the form that was asked for"
+_LONGEST = 2_000_000
+"""Characters of a reply that are read. The largest limit that is asked for gives some half of it."""
 _NOTE_LENGTH = 500
 _MISSING_ITEMS = 50
 _REFUSAL = re.compile(
-    r"\s*(?:i'?m sorry|i am sorry|sorry\b|i apologi[sz]e|i can(?:'|’)?t|i cannot|i am unable|i'm unable|i won't|"
-    r"i will not|as an ai)",
+    r"\s*(?:(?:i['’]?m|i am) (?:sorry|unable|not able)|sorry\b|i apologi[sz]e|"
+    r"(?:unfortunately, )?i (?:can['’]?t|cannot)|i won['’]t|i will not|i must decline|as an ai)",
     re.IGNORECASE,
 )
 
@@ -50,6 +53,9 @@ class Wrong:
     what: str
 
 
+_TOO_LONG = Wrong(Reason.JUDGE_UNREADABLE, "the reply was many times longer than what was asked for")
+
+
 class _UnfitError(Exception):
     """A part of the answer is not what was asked for."""
 
@@ -60,6 +66,8 @@ def read(text: str, contexts: int, material: Iterable[str] = (), *, with_respons
     `material` is every text that was quoted to the model. Of several answers that differ in any verdict none is
     taken. Without a response `used` is not kept: nothing could have been used.
     """
+    if len(text) > _LONGEST:
+        return _TOO_LONG
     found = answers(text, _is_answer, _KEYS, material)
     if not found.values:
         return _no_answer(text, cut=found.cut, quoted=found.quoted)
@@ -75,7 +83,10 @@ def read(text: str, contexts: int, material: Iterable[str] = (), *, with_respons
 
 
 def one_object(text: str, schema: Mapping[str, object], material: Iterable[str] = ()) -> str | Wrong:
-    """For a rubric: the JSON of the one object with a key of the schema, or the text where it holds no such thing."""
+    """For a rubric: the JSON of the one object with a key of the schema, or the text, its thinking aside, where it
+    holds no such thing."""
+    if len(text) > _LONGEST:
+        return _TOO_LONG
     properties = schema.get("properties")
     keys = tuple(properties) if isinstance(properties, Mapping) else ()
     found = answers(text, lambda value: isinstance(value, dict) and any(key in value for key in keys), keys, material)
@@ -84,7 +95,7 @@ def one_object(text: str, schema: Mapping[str, object], material: Iterable[str] 
     if found.values and not found.cut:
         return Wrong(Reason.JUDGE_UNREADABLE, "the reply held more than one answer and they differ")
     wrong = _no_answer(text, cut=found.cut, quoted=found.quoted)
-    return text.strip() if wrong.what == _NO_JSON else wrong
+    return said(text) if wrong.what == _NO_JSON else wrong
 
 
 def is_refusal(text: str) -> bool:
@@ -97,17 +108,24 @@ def _no_answer(text: str, *, cut: bool, quoted: bool) -> Wrong:
         return Wrong(Reason.JUDGE_TRUNCATED, "the reply ended inside the JSON")
     if quoted:
         return Wrong(Reason.JUDGE_UNREADABLE, "the only answer in the reply was quoted from the material")
-    if not text.strip():
+    spoken = said(text)
+    if not spoken:
         return Wrong(Reason.JUDGE_UNREADABLE, "the reply was empty")
-    if is_refusal(text):
+    if is_refusal(spoken):
         return Wrong(Reason.JUDGE_REFUSED, "the reply held no JSON")
     return Wrong(Reason.JUDGE_UNREADABLE, _NO_JSON)
 
 
 def _is_answer(value: Any) -> bool:
-    if isinstance(value, list):
-        return bool(value) and all(isinstance(entry, dict) and _is_answer(entry) for entry in value)
-    return isinstance(value, dict) and any(key in value for key in _KEYS)
+    """An object with a key of an answer, a list of verdicts, or verdicts by index."""
+    if isinstance(value, dict):
+        return any(key in value for key in _KEYS) or (all(map(_labelled, value)) and _is_answer([*value.values()]))
+    is_list = isinstance(value, list) and bool(value)
+    return is_list and all(isinstance(entry, dict) and any(key in entry for key in _KEYS) for entry in value)
+
+
+def _labelled(key: str) -> bool:
+    return _index(key) >= 0
 
 
 def _meaning(reading: Reading) -> object:
@@ -115,11 +133,22 @@ def _meaning(reading: Reading) -> object:
 
 
 def _reading(value: Any, contexts: int, with_response: bool) -> Reading:
-    answer = {"verdicts": value} if isinstance(value, list) else value
-    entries = _in_order(answer.get("verdicts"), contexts)
+    if isinstance(value, list) and len(value) == 1 and "verdicts" in value[0]:
+        [value] = value
+    answer = value if any(key in value for key in _KEYS) else {"verdicts": value}
+    entries = _in_order(_listed(answer.get("verdicts")), contexts)
     verdicts = tuple(_verdict(entry, with_response) for entry in entries)
     _same_fields(verdicts)
     return Reading(verdicts, _missing(answer.get("missing")))
+
+
+def _listed(entries: Any) -> Any:
+    """Verdicts by index as a list; anything else as it is."""
+    if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
+        return entries
+    if any(_index(entry.get("index", key)) != _index(key) for key, entry in entries.items()):
+        raise _UnfitError('the keys of "verdicts" and the indexes in it contradict each other')
+    return [{**entry, "index": key} for key, entry in entries.items()]
 
 
 def _in_order(entries: Any, contexts: int) -> list[dict[str, Any]]:
