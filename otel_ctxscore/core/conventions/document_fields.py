@@ -35,6 +35,12 @@ DESCRIBING_KEYS = frozenset({*SCORE_KEYS, *DISTANCE_KEYS, "metadata", "node", "d
 SPOKEN_KEYS = frozenset(
     {"role", "answer", "data", "response", "output", "message", "messages", "result", "question", "query"}
 )
+ODD_SHAPES = (
+    ("name", frozenset({*ID_KEYS, *SCORE_KEYS, *DISTANCE_KEYS})),
+    ("Value", frozenset({"Name", "Link"})),
+    ("value", frozenset({"name", "link"})),
+)
+"""What the AI SDK's guides select from a store, and the text search results of Semantic Kernel."""
 MAX_NESTING = 4
 
 _PRINTED = re.compile(
@@ -90,13 +96,14 @@ def _printed(node: Node) -> Document | None:
     return Document(None, node.at, identity[1] if identity else None, number_of(score[1]) if score else None)
 
 
-def _named_text(node: Node) -> Node | None:
-    """A text under `name` beside nothing but a score and an id: what the guides of the AI SDK select from a store."""
-    named = node.key("name")
-    beside = node.value.keys() - {"name", *ID_KEYS} if isinstance(node.value, dict) else None
-    if named is None or not beside or not beside <= {*SCORE_KEYS, *DISTANCE_KEYS}:
-        return None
-    return named if isinstance(named.value, str) and " " in named.value.strip() else None
+def _odd_text(node: Node) -> Node | None:
+    """A text of several words under a name that says nothing, in a map with nothing else but what goes with it."""
+    for name, beside in ODD_SHAPES:
+        entry = node.key(name)
+        others = node.value.keys() - {name} if entry is not None and isinstance(node.value, dict) else ()
+        if entry is not None and others and others <= beside:
+            return entry if isinstance(entry.value, str) and " " in entry.value.strip() else None
+    return None
 
 
 def has_text_field(node: Node) -> bool:
@@ -131,7 +138,7 @@ def _text(node: Node, depth: int) -> Node | None:
         if text_of(found.value).strip():
             return found
         blank = blank or found
-    return blank or _named_text(node)
+    return blank or _odd_text(node)
 
 
 def _texts(node: Node, depth: int) -> Iterator[Node]:
