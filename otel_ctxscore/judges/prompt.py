@@ -20,6 +20,9 @@ PROMPT_TOKENS = 32_000
 _MOST_REPLY = 16_000
 _REPLY, _VERDICT = 400, 120
 """Tokens of a reply: those it takes anyhow, and those of a verdict, of which some 90 are usual."""
+_READ = 16
+"""Characters that are looked at for each token that a text may take: how long a text is costs nothing, and one that
+hides behind invisible characters is cut all the same."""
 _CONTEXTS_A_CALL = (_MOST_REPLY - _REPLY) // _VERDICT
 """More verdicts than that find no room in one reply."""
 _ROLES = {"user", "assistant", "system", "tool"}
@@ -139,8 +142,11 @@ def exhibit(run: RagRun, redact: Redaction, history: int, prompt_tokens: int, *,
     one = max(8, len(run.judged) + 2) if whole else 8
 
     def text(given: str, share: int = one) -> Text:
-        harmless = plain(redact(given))
-        return Text(cut(harmless, prompt_tokens // share), len(harmless))
+        limit = prompt_tokens // share
+        redacted = redact(given)
+        harmless = plain(redacted[: limit * _READ])
+        rest = len(redacted) - limit * _READ
+        return Text(cut(harmless, limit), len(harmless) + max(0, rest))
 
     own = any(question != run.query for question in run.questions)
     return Exhibit(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+import regex
+
 from otel_ctxscore.plugins import imported
 from otel_ctxscore.ports import ConfigError
 
@@ -12,6 +14,9 @@ Redaction = Callable[[str], str]
 
 _PLUGIN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _PLACEHOLDER = "[redacted]"
+_SECONDS = 0.25
+_SECONDS_A_CHARACTER = 1e-6
+"""A pattern that is slower than this does not read its text once but tries it again and again."""
 
 
 def redaction(rules: Iterable[str]) -> Redaction:
@@ -19,8 +24,8 @@ def redaction(rules: Iterable[str]) -> Redaction:
 
     A rule of the form `package.module:function` is a function of text to text (a plain pattern of that form is
     written with `[:]`); any other is a regular expression whose matches become `[redacted]`. A function that
-    raises stops the judging of that run: text is never sent unredacted. Raises ConfigError for a rule that is
-    neither.
+    raises, and a pattern that takes too long on a text (TimeoutError), stop the judging of that run: text is never
+    sent unredacted. Raises ConfigError for a rule that is neither.
     """
     steps = [_rule(rule, f"redact[{place}]") for place, rule in enumerate(rules)]
 
@@ -36,7 +41,15 @@ def _rule(rule: str, key: str) -> Redaction:
     if _PLUGIN.fullmatch(rule):
         return imported(rule, key)
     try:
-        pattern = re.compile(rule)
-    except re.error as error:
+        re.compile(rule)  # what Python's own module does not know is refused: `regex` reads more
+        pattern = regex.compile(rule)
+    except (re.error, regex.error) as error:
         raise ConfigError(f"{key}: {rule!r} is no regular expression: {error}") from None
-    return lambda text: pattern.sub(_PLACEHOLDER, text)
+
+    def redact(text: str) -> str:
+        try:
+            return pattern.sub(_PLACEHOLDER, text, timeout=_SECONDS + len(text) * _SECONDS_A_CHARACTER)
+        except TimeoutError:
+            raise TimeoutError(f"{key} took too long on a text of {len(text)} characters") from None
+
+    return redact
