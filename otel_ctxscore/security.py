@@ -25,6 +25,19 @@ def server_context(tls: Tls, key: str) -> ssl.SSLContext:
     return context
 
 
+def client_context(ca: Path | None, cert: Path | None, own: Path | None, key: str) -> ssl.SSLContext:
+    """TLS of a client: the authority of the server's certificate (the system's where None), and a certificate of its
+    own with its key (`own`). Raises ConfigError, under the configuration's `key`, for a file that cannot be used."""
+    try:
+        readable(ca, cert, own)
+        context = ssl.create_default_context(cafile=ca)
+        if cert is not None:
+            context.load_cert_chain(cert, own, password="")  # never asks on the terminal
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigError(f"{key}: a certificate cannot be used: {with_its_file(error)}") from None
+    return context
+
+
 def readable(*paths: Path | None) -> None:
     """Raises OSError, which names the file, where one cannot be read: ssl does not say which it was."""
     for path in paths:

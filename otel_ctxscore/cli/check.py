@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,10 +11,12 @@ import yaml
 
 from otel_ctxscore import config as configuration
 from otel_ctxscore import parts
+from otel_ctxscore.cli.check_notes import notes
 from otel_ctxscore.cli.finite import Finite
 from otel_ctxscore.config import Config
-from otel_ctxscore.core.errors import ConfigError
-from otel_ctxscore.ports import Sink
+from otel_ctxscore.core.errors import ConfigError, under
+from otel_ctxscore.ports import AnyScorer, Sink
+from otel_ctxscore.security import BearerToken, server_context
 from otel_ctxscore.service import sinks, sources
 from otel_ctxscore.telemetry import Metrics
 from otel_ctxscore.web import access
@@ -27,13 +30,14 @@ def command(file: Path, rate: float | None, effective: bool) -> None:
     """Validate a configuration file without starting anything.
 
     Makes judge, scorers, extractor, sources and sinks as `serve` does, your own code among them, and asks no network.
-    Prints one line for each fault, with the path of the key, and exits with 2. With --rate it says calls, tokens and
-    price a day before anything is spent, and how wide the interval of the mean would be; with --effective which value
-    each key has, where the file does not give it too.
+    Prints one line for each fault, with the path of the key, and exits with 2; notes say what is allowed and may
+    surprise, such as a rubric that the local judge cannot answer. With --rate it says calls, tokens and price a day
+    before anything is spent, and how wide the interval of the mean would be; with --effective which value each key has,
+    where the file does not give it too.
     """
     config = configuration.load(file)
-    asyncio.run(_tried(config))
-    for note in _notes(config):
+    off = asyncio.run(_tried(config))
+    for note in notes(config, off):
         click.echo(f"note: {note}", err=effective)
     if rate is not None:
         from otel_ctxscore.preview import preview, told
@@ -45,16 +49,21 @@ def command(file: Path, rate: float | None, effective: bool) -> None:
     click.echo(f"{file}: ok", err=effective)
 
 
-async def _tried(config: Config) -> None:
-    """Make the parts as `serve` does, on an event loop: a judge of the user's own may look for one. Raises ConfigError
-    with a line for each fault."""
+async def _tried(config: Config) -> Sequence[AnyScorer]:
+    """Make the parts as `serve` does, on an event loop: a judge of the user's own may look for one. The scorers that
+    are off under that judge. Raises ConfigError with a line for each fault."""
     faults: list[str] = []
-    made = (_admin, parts.sampler, parts.limits, parts.reader, parts.wanted, _scorers, parts.budget, _sources)
+    off: list[AnyScorer] = []
+    made = (_admin, parts.sampler, parts.limits, parts.reader, parts.wanted, parts.budget, _sources, _files)
     for make in made:
         try:
             make(config)
         except ConfigError as error:
             faults += error.lines
+    try:
+        _, off = parts.scorers(config, parts.published(parts.judge(config)))
+    except ConfigError as error:
+        faults += error.lines
     try:
         for sink in sinks(config):
             await _closed(sink)
@@ -62,14 +71,11 @@ async def _tried(config: Config) -> None:
         faults += error.lines
     if faults:
         raise ConfigError(*dict.fromkeys(faults))
+    return off
 
 
 def _admin(config: Config) -> None:
     access.check(config.admin)
-
-
-def _scorers(config: Config) -> None:
-    parts.scorers(config, parts.published(parts.judge(config)))
 
 
 async def _closed(sink: Sink) -> None:
@@ -83,15 +89,16 @@ def _sources(config: Config) -> None:
     sources(config, Metrics([]))
 
 
-def _notes(config: Config) -> list[str]:
-    """What is allowed but may surprise."""
-    sampling, notes = config.sampling, []
-    greater = [rule.name for rule in sampling.rules if rule.rate > sampling.rate]
-    if greater:
-        notes.append(
-            f"sampling.rules {', '.join(greater)} match after assembly: all traces up to the rate"
-            f" {max(rule.rate for rule in sampling.rules)} are kept in memory until then"
-        )
-    if config.sources.otlp is None and config.sources.kafka is None:
-        notes.append("no source is configured: the service would read nothing")
-    return notes
+def _files(config: Config) -> None:
+    """Files that are opened only when the service starts, or later."""
+    otlp, kafka = config.sources.otlp, config.sources.kafka
+    if otlp is not None and otlp.tls is not None:
+        server_context(otlp.tls, "sources.otlp.tls")
+    if otlp is not None and otlp.auth is not None:
+        with under("sources.otlp", "."):
+            BearerToken(otlp.auth.token_file)
+    if config.admin.tls is not None:
+        server_context(config.admin.tls, "admin.tls")
+    letters = kafka.dead_letter.file if kafka is not None and kafka.dead_letter is not None else None
+    if letters is not None and (letters.is_dir() or not letters.parent.is_dir()):
+        raise ConfigError(f"sources.kafka.dead_letter.file: {letters} can be no file: is its folder there?")

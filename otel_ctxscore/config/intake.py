@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, model_validator
 
 from otel_ctxscore.config.section import Section, Tls, TokenAuth
-from otel_ctxscore.config.values import Address, Code, Duration, Rate, Size
+from otel_ctxscore.config.values import Address, Broker, Code, Duration, Filled, Pattern, Rate, Secret, Size, Topic
 
 
 class OtlpReceivers(Section):
@@ -29,9 +30,9 @@ class KafkaSecurity(Section):
     """How to talk to the brokers."""
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] | None = None
     """SASL mechanism."""
-    username: str | None = None
+    username: Filled | None = None
     """SASL user."""
-    password: SecretStr | None = None
+    password: Secret | None = None
     """SASL password."""
     token: Code | None = None
     """Async function that returns a fresh OAuth token and its lifetime in seconds."""
@@ -42,9 +43,29 @@ class KafkaSecurity(Section):
     key: Path | None = None
     """Client key, PEM."""
 
+    @model_validator(mode="after")
+    def _used(self) -> KafkaSecurity:
+        """What would be given and never sent looks safe and is not."""
+        if (self.username is None) != (self.password is None):
+            raise ValueError("give username and password together")
+        credentials = {"mechanism": self.mechanism, "username": self.username, "token": self.token}
+        given = [name for name, value in credentials.items() if value is not None]
+        if given and not self.protocol.startswith("SASL"):
+            raise ValueError(f"{', '.join(given)}: protocol {self.protocol} sends none; set SASL_SSL or SASL_PLAINTEXT")
+        if self.token is not None and self.mechanism not in (None, "OAUTHBEARER"):
+            raise ValueError(f"token: goes with mechanism OAUTHBEARER, not {self.mechanism}")
+        if self.username is not None and self.mechanism == "OAUTHBEARER":
+            raise ValueError("username: mechanism OAUTHBEARER takes a token")
+        files = [name for name in ("ca", "cert", "key") if getattr(self, name) is not None]
+        if files and not self.protocol.endswith("SSL"):
+            raise ValueError(f"{', '.join(files)}: protocol {self.protocol} is without TLS; set SSL or SASL_SSL")
+        if self.key is not None and self.cert is None:
+            raise ValueError("key needs cert")
+        return self
+
 
 class DeadLetter(Section):
-    topic: str | None = None
+    topic: Topic | None = None
     """Topic that takes records which cannot be decoded."""
     file: Path | None = None
     """File that takes them, as JSON lines."""
@@ -57,15 +78,15 @@ class DeadLetter(Section):
 
 
 class KafkaSource(Section):
-    brokers: Annotated[list[Address], Field(min_length=1)]
+    brokers: Annotated[list[Broker], Field(min_length=1)]
     """Bootstrap addresses."""
-    topics: list[str] = ["otlp_spans"]
+    topics: list[Topic] = ["otlp_spans"]
     """Topics with traces."""
-    pattern: str | None = None
+    pattern: Pattern | None = None
     """Regular expression of topics with traces, in place of `topics`."""
-    logs_topics: list[str] = []
+    logs_topics: list[Topic] = []
     """Topics with logs that carry message content."""
-    group_id: str = "otel-ctxscore"
+    group_id: Filled = "otel-ctxscore"
     """Consumer group."""
     encoding: Literal["auto", "otlp_proto", "otlp_json"] = "auto"
     """Encoding of the records; auto finds it for each record."""
@@ -73,9 +94,9 @@ class KafkaSource(Section):
     """Where a new group begins."""
     headers_as_resource: list[str] = []
     """Record headers that become resource attributes `kafka.header.NAME`."""
-    max_uncommitted_age: Duration = 900.0
+    max_uncommitted_age: Annotated[Duration, Field(gt=0)] = 900.0
     """Age of the oldest uncommitted record at which the oldest traces are closed."""
-    session_timeout: Duration = 10.0
+    session_timeout: Annotated[Duration, Field(gt=0)] = 10.0
     """Group session timeout."""
     fetch_min_size: Annotated[Size, Field(ge=1, le=1 << 20)] = 64 << 10
     """The brokers answer once so much is there to read."""
@@ -85,6 +106,19 @@ class KafkaSource(Section):
     """Where records go that cannot be decoded; null: they are counted and logged only."""
     security: KafkaSecurity = KafkaSecurity()
     """TLS and SASL."""
+
+    @model_validator(mode="after")
+    def _reads(self) -> KafkaSource:
+        if not self.topics and self.pattern is None:
+            raise ValueError("topics: is empty, and there is no pattern: nothing would be read")
+        both = set(self.topics) & set(self.logs_topics)
+        if both and self.pattern is None:
+            raise ValueError(f"logs_topics: {', '.join(sorted(both))} is in topics too")
+        letters = self.dead_letter.topic if self.dead_letter is not None else None
+        of_pattern = self.pattern is not None and letters is not None and re.fullmatch(self.pattern, letters)
+        if letters is not None and (of_pattern or letters in (*self.topics, *self.logs_topics)):
+            raise ValueError(f"dead_letter.topic: {letters} is read as well: its letters would come back for ever")
+        return self
 
 
 class Sources(Section):
@@ -110,7 +144,7 @@ class Match(Section):
 
 
 class SamplingRule(Section):
-    name: str
+    name: Filled
     """Name in logs and `check`."""
     match: Match
     """All given conditions must hold."""
@@ -140,7 +174,7 @@ class Assembly(Section):
     """Wait after the last span once the root was seen."""
     idle: Duration = 120.0
     """Wait after the last span while the root was not seen."""
-    max_age: Duration = 600.0
+    max_age: Annotated[Duration, Field(gt=0)] = 600.0
     """Longest a trace stays open."""
     late_window: Duration = 300.0
     """How long a trace without a judgeable run waits for late spans."""
@@ -159,15 +193,15 @@ class Extraction(Section):
     """Leave out documents with a lower retriever score."""
     max_contexts: Annotated[int, Field(ge=1)] | None = None
     """Judge only the first so many of each list."""
-    prompt_separator: str | None = None
+    prompt_separator: Annotated[str, Field(min_length=1)] | None = None
     """Separator between contexts that an application joins in its prompt."""
-    retrieval_tools: list[str] = []
+    retrieval_tools: list[Filled] = []
     """Further names of tools whose results are retrieved contexts."""
     mappings: list[dict[str, Any]] = []
     """Dialects declared here, for home-made spans: docs/mapping."""
     extractor: Code | None = None
     """Async function `(query, trace) -> contexts` of your own; wins over conventions and mappings."""
-    extractor_deadline: Duration = 10.0
+    extractor_deadline: Annotated[Duration, Field(gt=0)] = 10.0
     """Longest that one call of it may take."""
     extractor_concurrency: Annotated[int, Field(ge=1)] = 8
     """Calls of it at the same time."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, model_validator
 
 from otel_ctxscore.config.section import Section
-from otel_ctxscore.config.values import CodeOrPlugin, Duration, Options, Rate
+from otel_ctxscore.config.values import CodeOrPlugin, Duration, Filled, Options, Rate, Secret, Url
 
 
 class LocalJudge(Section):
@@ -30,11 +30,11 @@ class Price(Section):
 class LlmJudge(Section):
     type: Literal["litellm"] = "litellm"
     """Any model that litellm reaches."""
-    model: Annotated[str, Field(min_length=1)]
+    model: Filled
     """litellm model name, such as openai/gpt-4.1-mini."""
-    api_base: str | None = None
+    api_base: Url | None = None
     """Base URL of an OpenAI-compatible server."""
-    api_key: SecretStr | None = None
+    api_key: Secret | None = None
     """Key of the provider; where null litellm reads the provider's own variable."""
     deadline: Annotated[Duration, Field(gt=0)] = 60.0
     """Longest that a run may take, over all tries."""
@@ -42,7 +42,7 @@ class LlmJudge(Section):
     """Calls at the same time, at most; adapts below that."""
     params: dict[str, Any] = {}
     """Further parameters of the call, as litellm takes them."""
-    fallbacks: list[str] = []
+    fallbacks: list[Filled] = []
     """Models to ask, in order, where the first cannot answer."""
     prices: dict[str, Price] = {}
     """Prices by model, over the shipped table."""
@@ -85,11 +85,17 @@ class CascadeJudge(Section):
     rate: Rate = 0.05
     """Share of the sure runs that the LLM judges all the same."""
 
+    @model_validator(mode="after")
+    def _in_order(self) -> CascadeJudge:
+        if self.band != "auto" and self.band[0] > self.band[1]:
+            raise ValueError("band: the lower probability stands first")
+        return self
+
 
 class CrossEncoderJudge(Section):
     type: Literal["cross_encoder"] = "cross_encoder"
     """A cross-encoder exported to ONNX (needs the extra `cross-encoder`)."""
-    model: str
+    model: Filled
     """Folder, or name on the hub."""
     calibration: Path | None = None
     """File written by `calibrate`."""

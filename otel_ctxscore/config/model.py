@@ -5,6 +5,7 @@ The JSON schema, the commented reference and the linter of `check` are made from
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -13,7 +14,9 @@ from otel_ctxscore.config.intake import Assembly, Extraction, Sampling, Sources
 from otel_ctxscore.config.judges import Judge, LocalJudge
 from otel_ctxscore.config.outlets import Admin, Content, Metrics, Sinks, State
 from otel_ctxscore.config.section import Section
-from otel_ctxscore.config.values import Duration, Rate
+from otel_ctxscore.config.values import Duration, Filled, Rate, split_address
+
+EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 -- to know them
 
 
 class Budget(Section):
@@ -122,7 +125,7 @@ class Config(Section):
     """What a service is held to."""
     alarm: Alarm = Alarm()
     """When a drop is an alarm."""
-    segments: dict[str, str] = {}
+    segments: dict[Filled, Filled] = {}
     """Labels from attributes, such as version: service.version."""
     metrics: Metrics = Metrics()
     """Limits of the metrics."""
@@ -138,3 +141,15 @@ class Config(Section):
     """How the service stops."""
     log: Log = Log()
     """What is logged."""
+
+    @model_validator(mode="after")
+    def _each_its_port(self) -> Config:
+        otlp = self.sources.otlp
+        listening = {"admin.listen": self.admin.listen}
+        if otlp is not None:
+            listening |= {"sources.otlp.grpc": otlp.grpc or "", "sources.otlp.http": otlp.http or ""}
+        places = {key: split_address(address) for key, address in listening.items() if address}
+        for (one, (host, port)), (other, (other_host, other_port)) in combinations(places.items(), 2):
+            if port and port == other_port and (host == other_host or {host, other_host} & EVERY_ADDRESS):
+                raise ValueError(f"{other}: {listening[other]} is taken by {one}, {listening[one]}")
+        return self

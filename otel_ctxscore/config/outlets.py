@@ -5,11 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, model_validator
 
 from otel_ctxscore.config.intake import KafkaSecurity
 from otel_ctxscore.config.section import ClientTls, Section, Tls
-from otel_ctxscore.config.values import Address, CodeOrPlugin, Duration, Options, Size, TraceUrl, Url
+from otel_ctxscore.config.values import (
+    Address,
+    Broker,
+    CodeOrPlugin,
+    Duration,
+    Header,
+    HeaderValue,
+    Host,
+    Options,
+    Secret,
+    Size,
+    Topic,
+    TraceUrl,
+    Url,
+    otlp_endpoint,
+)
 
 
 class Metrics(Section):
@@ -22,7 +37,7 @@ class OtlpSink(Section):
     """Where evaluation spans go; without a path, /v1/traces is added for HTTP."""
     protocol: Literal["grpc", "http/protobuf"] = "grpc"
     """Protocol."""
-    headers: dict[str, SecretStr] = {}
+    headers: dict[Header, HeaderValue] = {}
     """Headers of each request."""
     placement: Literal["child", "linked", "log"] = "child"
     """Child of the judged span, a trace of its own with a link, or a log event."""
@@ -31,6 +46,18 @@ class OtlpSink(Section):
     tls: ClientTls | None = None
     """TLS of the connection."""
 
+    @model_validator(mode="after")
+    def _reachable(self) -> OtlpSink:
+        try:
+            otlp_endpoint(self.endpoint, self.protocol)
+        except ValueError as error:
+            raise ValueError(f"endpoint: {error}") from None
+        if self.tls is not None and self.endpoint.startswith("http://"):
+            raise ValueError("endpoint: begins with http://, and tls needs https://")
+        if self.tls is not None and self.protocol == "grpc" and self.tls.cert is not None and self.tls.key is None:
+            raise ValueError("tls: with gRPC, cert needs key")
+        return self
+
 
 class JsonlSink(Section):
     path: Path
@@ -38,9 +65,9 @@ class JsonlSink(Section):
 
 
 class KafkaSink(Section):
-    brokers: Annotated[list[Address], Field(min_length=1)]
+    brokers: Annotated[list[Broker], Field(min_length=1)]
     """Bootstrap addresses."""
-    topic: str
+    topic: Topic
     """Topic for evaluations, as OTLP, keyed by trace id."""
     security: KafkaSecurity = KafkaSecurity()
     """TLS and SASL."""
@@ -49,7 +76,7 @@ class KafkaSink(Section):
 class Webhook(Section):
     url: Url
     """Where each evaluation is posted."""
-    secret: SecretStr
+    secret: Secret
     """Key of the signature."""
 
 
@@ -76,9 +103,9 @@ class Sinks(Section):
 class State(Section):
     path: Path | None = None
     """Folder of the state file; null: the XDG state folder."""
-    max_size: Size = 1 << 30
+    max_size: Annotated[Size, Field(ge=1 << 20)] = 1 << 30
     """Largest state file."""
-    max_age: Duration = 30 * 86400.0
+    max_age: Annotated[Duration, Field(gt=0)] = 30 * 86400.0
     """How long outcomes and runs are kept."""
 
 
@@ -115,7 +142,7 @@ class Admin(Section):
     """Login; needed on other addresses than loopback."""
     insecure: bool = False
     """Allow another address without a login."""
-    hosts: list[str] = []
+    hosts: list[Host] = []
     """Further names under which the page is reached (Host check)."""
     trace_url: TraceUrl | None = None
     """Link to a trace elsewhere: https://.../trace/{trace_id}?uiFind={span_id}"""

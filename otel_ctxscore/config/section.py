@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 
 class Section(BaseModel):
     """A part of the configuration. Unknown keys are refused; values do not change after reading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
 
 class Tls(Section):
@@ -29,6 +29,12 @@ class ClientTls(Section):
     """Client certificate, PEM (mTLS)."""
     key: Path | None = None
     """Client key, PEM."""
+
+    @model_validator(mode="after")
+    def _together(self) -> ClientTls:
+        if self.key is not None and self.cert is None:
+            raise ValueError("key needs cert")
+        return self
 
 
 class TokenAuth(Section):

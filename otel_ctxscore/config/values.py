@@ -12,6 +12,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Se
 SECRET = re.compile(r"key|password|secret|token|headers|auth", re.IGNORECASE)
 """What a key is called whose value is a secret."""
 
+_HOST = re.compile(r"\[[0-9A-Fa-f:.%]+\]|[^\s/@\[\]]+")
+_SPACE = re.compile(r"\s")
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _UNIT_BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _DURATION = r"^\d+(\.\d+)?(ms|s|m|h|d)$"
@@ -57,7 +59,7 @@ def size_text(value: int) -> str:
 def split_address(text: str) -> tuple[str, int]:
     """Host and port of `127.0.0.1:4317`, `[::1]:4317` or `host:4317`."""
     host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
+    if not _HOST.fullmatch(host) or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         raise ValueError("is no address; write host:port, such as 127.0.0.1:4317")
     return host.strip("[]"), int(port)
 
@@ -67,10 +69,83 @@ def _address(text: str) -> str:
     return text
 
 
+def _reachable(text: str) -> str:
+    if split_address(text)[1] == 0:
+        raise ValueError("has port 0, on which nobody can be reached")
+    return text
+
+
+def _host(text: str) -> str:
+    if not _HOST.fullmatch(re.sub(":[0-9]+$", "", text)):
+        raise ValueError("is no name of a host; write it without scheme and path, such as scores.example.org")
+    return text
+
+
 def _url(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not is_url(text):
         raise ValueError("is no URL; write http://... or https://...")
+    return text
+
+
+def is_url(text: str) -> bool:
+    """Whether a text is a URL of http or https with a host and, where it names one, a port that can be."""
+    try:
+        parts = urlsplit(text)
+        return (
+            parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and not _SPACE.search(text)
+        )
+    except ValueError:
+        return False
+
+
+def otlp_endpoint(text: str, protocol: str) -> str:
+    """An endpoint of OTLP as it is, where the protocol can reach it. gRPC takes `host:port` and `unix:...` too, and has
+    no path. Raises ValueError."""
+    if protocol == "http/protobuf":
+        return _url(text)
+    if text.startswith("unix:") and len(text) > len("unix:"):
+        return text
+    if "://" not in text:
+        return _reachable(text)
+    if urlsplit(_url(text)).path.strip("/"):
+        raise ValueError("has a path, which gRPC does not have: leave it out, or set protocol: http/protobuf")
+    return text
+
+
+def _topic(text: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", text) or text in (".", ".."):
+        raise ValueError("is no name of a topic; it has 1 to 249 letters, digits, dots, dashes and underscores")
+    return text
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    return _filled(text)
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty")
+    return text
+
+
+def _header(text: str) -> str:
+    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", text):
+        raise ValueError("is no name of a header")
+    return text
+
+
+def _header_value(text: SecretStr) -> SecretStr:
+    if re.search(r"[\r\n\0]", text.get_secret_value()):
+        raise ValueError("holds a line break, which no header may: does the file of the secret end in one?")
+    return text
+
+
+def _secret(text: SecretStr) -> SecretStr:
+    _filled(text.get_secret_value())
     return text
 
 
@@ -128,7 +203,23 @@ Size = Annotated[
 ]
 """Bytes, written with a unit."""
 Address = Annotated[str, AfterValidator(_address)]
-"""`host:port`."""
+"""`host:port` to listen on; port 0 is any free one."""
+Broker = Annotated[str, AfterValidator(_reachable)]
+"""`host:port` that can be reached."""
+Host = Annotated[str, AfterValidator(_host)]
+"""A host's name, without scheme."""
+Topic = Annotated[str, AfterValidator(_topic)]
+"""A topic of Kafka."""
+Pattern = Annotated[str, AfterValidator(_pattern)]
+"""A regular expression."""
+Filled = Annotated[str, AfterValidator(_filled)]
+"""A text that is more than space."""
+Header = Annotated[str, AfterValidator(_header)]
+"""The name of an HTTP header."""
+HeaderValue = Annotated[SecretStr, AfterValidator(_header_value)]
+"""What a header may hold."""
+Secret = Annotated[SecretStr, AfterValidator(_secret)]
+"""A secret that is not empty."""
 Url = Annotated[str, AfterValidator(_url)]
 """`http://...` or `https://...`."""
 TraceUrl = Annotated[str, AfterValidator(_trace_url)]

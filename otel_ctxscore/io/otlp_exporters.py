@@ -14,7 +14,9 @@ from opentelemetry.sdk.trace.export import SpanExporter
 from otel_ctxscore.config import secret
 from otel_ctxscore.config.outlets import OtlpSink
 from otel_ctxscore.config.section import ClientTls
-from otel_ctxscore.core.errors import ConfigError, with_its_file
+from otel_ctxscore.config.values import is_url, otlp_endpoint
+from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.security import client_context
 
 _log = logging.getLogger(__name__)
 
@@ -75,10 +77,9 @@ def configured(section: OtlpSink) -> Exporters:
     make = _grpc if section.protocol == "grpc" else _http
     headers = {name: secret(value) or "" for name, value in section.headers.items()}
     left_out = Rejections(), Rejections()
-    try:
-        spans, logs = make(section.endpoint, headers, section.tls, left_out)
-    except OSError as error:
-        raise ConfigError(f"sinks.otlp.tls: {with_its_file(error)}") from None
+    if section.tls is not None:  # the exporters would find out at the first export
+        client_context(section.tls.ca, section.tls.cert, section.tls.key, "sinks.otlp.tls")
+    spans, logs = make(section.endpoint, headers, section.tls, left_out)
     wants_logs = section.logs or section.placement == "log"
     return Exporters(spans() if section.placement != "log" else None, logs() if wants_logs else None, *left_out)
 
@@ -91,6 +92,7 @@ def from_environment(environ: Mapping[str, str]) -> Exporters | None:
     endpoint = environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or environ.get("OTEL_EXPORTER_OTLP_ENDPOINT")
     if not endpoint or environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return None
+    _check(endpoint)
     wanted = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
     protocol = wanted or ("http/protobuf" if urlsplit(endpoint).port == 4318 else "grpc")
     left_out = Rejections()
@@ -104,6 +106,17 @@ def from_environment(environ: Mapping[str, str]) -> Exporters | None:
 
             return Exporters(Http(session=_session(left_out)), None, left_out)
     raise ConfigError(f"OTEL_EXPORTER_OTLP_PROTOCOL: {protocol} is not known; use grpc or http/protobuf")
+
+
+def _check(endpoint: str) -> None:
+    """Raises ConfigError for an endpoint of the environment that nothing could be sent to."""
+    try:
+        if "://" in endpoint and not endpoint.startswith("unix:") and not is_url(endpoint):
+            raise ValueError("is no URL; write http://... or https://...")
+        if "://" not in endpoint:
+            otlp_endpoint(endpoint, "grpc")
+    except ValueError as error:
+        raise ConfigError(f"OTEL_EXPORTER_OTLP_ENDPOINT: {error}") from None
 
 
 def signal_url(endpoint: str, signal: str) -> str:
@@ -145,8 +158,6 @@ def _http(
     common: dict[str, Any] = {"headers": dict(headers), "timeout": TIMEOUT}
     if tls is not None:
         named = {"certificate_file": tls.ca, "client_key_file": tls.key, "client_certificate_file": tls.cert}
-        for path in filter(None, named.values()):
-            path.open().close()  # the exporter would find out at the first export
         common |= {name: str(path) if path else None for name, path in named.items()}
 
     def spans() -> SpanExporter:

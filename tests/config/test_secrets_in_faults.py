@@ -69,6 +69,7 @@ def test_what_a_file_says_of_itself_is_not_logged_either(
     assert "CANARY" not in caplog.text
 
 
+SASL = {"protocol": "SASL_SSL", "mechanism": "PLAIN", "username": "u", "password": "CANARY-kafka"}
 CONFIGURED = {
     "judge": {
         "type": "litellm",
@@ -81,7 +82,7 @@ CONFIGURED = {
         "otlp": {"endpoint": "http://me:CANARY%2Dendpoint@h:4317", "headers": {"x": "CANARY-otlp"}},
         "webhook": {"url": "https://me:CANARY-url@h/x", "secret": "CANARY-webhook"},
     },
-    "sources": {"kafka": {"brokers": ["h:1"], "security": {"username": "u", "password": "CANARY-kafka"}}},
+    "sources": {"kafka": {"brokers": ["h:1"], "security": SASL}},
 }
 
 

@@ -49,7 +49,7 @@ def told(handler: ast.ExceptHandler) -> Iterator[ast.AST]:
     for node in ast.walk(handler):
         if isinstance(node, ast.FormattedValue) and ast.unparse(node.value) in (handler.name, f"str({handler.name})"):
             yield node
-        if isinstance(node, ast.Call) and handler.name in map(ast.unparse, node.args):
+        if isinstance(node, ast.Call) and str(handler.name) in map(ast.unparse, node.args):
             called = ast.unparse(node.func)
             yield from [node] if called in ("str", "print") or "log." in called else []
         if isinstance(node, ast.Attribute) and node.attr == "strerror":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -16,9 +15,9 @@ from aiokafka.errors import for_code
 
 from otel_ctxscore.config import secret
 from otel_ctxscore.config.intake import KafkaSecurity
-from otel_ctxscore.core.errors import ConfigError, with_its_file
+from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.plugins import imported
-from otel_ctxscore.security import readable
+from otel_ctxscore.security import client_context
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +69,7 @@ def connection(
     logging.getLogger("aiokafka.conn").setLevel(logging.INFO)
     chosen: dict[str, Any] = {"bootstrap_servers": brokers, "security_protocol": security.protocol}
     if security.protocol in ("SSL", "SASL_SSL"):
-        chosen["ssl_context"] = _tls(security, key)
+        chosen["ssl_context"] = client_context(security.ca, security.cert, security.key, key)
     if security.protocol.startswith("SASL"):
         chosen |= _sasl(security, key, renewed)
     return chosen
@@ -98,17 +97,6 @@ async def partitions_of(topic: str, connection: Mapping[str, Any]) -> list[Topic
     if found["error_code"]:
         raise for_code(found["error_code"])(f"topic {topic}")
     return sorted(TopicPartition(topic, one["partition"]) for one in found["partitions"])
-
-
-def _tls(security: KafkaSecurity, key: str) -> ssl.SSLContext:
-    try:
-        readable(security.ca, security.cert, security.key)
-        context = ssl.create_default_context(cafile=security.ca)
-        if security.cert is not None:
-            context.load_cert_chain(security.cert, security.key, password="")  # never asks on the terminal
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"{key}: a certificate cannot be used: {with_its_file(error)}") from None
-    return context
 
 
 def _sasl(security: KafkaSecurity, key: str, renewed: Callable[[], None]) -> dict[str, Any]:
