@@ -36,7 +36,7 @@ SPOKEN_KEYS = frozenset(
     {"role", "answer", "data", "response", "output", "message", "messages", "result", "question", "query"}
 )
 ODD_SHAPES = (
-    ("name", frozenset({*ID_KEYS, *SCORE_KEYS, *DISTANCE_KEYS})),
+    ("name", frozenset({*SCORE_KEYS, *DISTANCE_KEYS})),
     ("Value", frozenset({"Name", "Link"})),
     ("value", frozenset({"name", "link"})),
 )
@@ -100,7 +100,7 @@ def _odd_text(node: Node) -> Node | None:
     """A text of several words under a name that says nothing, in a map with nothing else but what goes with it."""
     for name, beside in ODD_SHAPES:
         entry = node.key(name)
-        others = node.value.keys() - {name} if entry is not None and isinstance(node.value, dict) else ()
+        others = node.value.keys() - {name, *ID_KEYS} if entry is not None and isinstance(node.value, dict) else ()
         if entry is not None and others and others <= beside:
             return entry if isinstance(entry.value, str) and " " in entry.value.strip() else None
     return None

@@ -36,6 +36,11 @@ _LABEL = re.compile(
     r"\s*(?:\*\*)?:[ \t]*(?:\*\*)?",
     re.IGNORECASE | re.MULTILINE,
 )
+_CONTEXT_LABEL = re.compile(
+    r"^[#>*\s]*(?:retrieved |relevant |provided |reference )?"
+    r"(?:context|documents|passages|sources|search results|knowledge|excerpts)[ \t]*(?:\*\*)?:",
+    re.IGNORECASE | re.MULTILINE,
+)
 _NEXT_LABEL = re.compile(
     r"^[#>*\s]*(?:final |helpful |your )?(?:answer|response|antwort|respuesta|output)\b[^\n]{0,20}:?\s*(?:\*\*)?\s*\Z",
     re.I | re.M,
@@ -172,7 +177,9 @@ def question_in_prompt(text: str, contexts: Sequence[str]) -> str | None:
     what follows the last of the texts, else what stands before the first."""
     labels = list(_LABEL.finditer(text))
     if labels:
-        return _trimmed(text[labels[-1].end() :])
+        asked = text[labels[-1].end() :]
+        following = _CONTEXT_LABEL.search(asked)
+        return _trimmed(asked[: following.start()] if following else asked)
     spans = [(at, at + len(piece)) for piece in contexts if len(piece) > 20 and (at := text.find(piece)) >= 0]
     if not spans:
         return None

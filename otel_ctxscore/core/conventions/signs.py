@@ -33,6 +33,13 @@ _SECTION = re.compile(
     r"(?:\*\*)?[ \t]*(?::|(?<=below\.)|(?<=below))[ \t]*(?:\*\*)?[ \t]*\n?(?:-{3,}\n)?",
     re.IGNORECASE,
 )
+_INTRODUCTION = re.compile(
+    r"(?:^|[\n.] ?)use the following (?:pieces of )?(?:retrieved )?context\b[^\n]*\n"
+    r"(?:if you don't know[^\n]*\n)?(?:-{3,}\n|\n)"
+    r"|(?:^|\n)consider the following information from source documents[^\n]*:\n",
+    re.IGNORECASE,
+)
+"""The words in which LangChain and Microsoft's Agent Framework hand over the context where nobody gave them others."""
 _TAG = re.compile(r"<(context|documents|passages|sources|retrieved_context|search_results)>(.+?)</\1>", re.I | re.S)
 _SECTION_END = re.compile(
     r"\n[#>*\s]*(?:-{3,}\s*\n|={3,}\s*\n|(?:user(?:'s)? )?(?:question|query|user input|user message)(?:\*\*)?:|"
@@ -73,10 +80,11 @@ def sections_in(messages: Iterable[Message]) -> tuple[Text, ...]:
 
 
 def section_of(prompt: str) -> str | None:
-    """What a prompt holds between tags, or after a label such as `Context:` at the start of a line."""
+    """What a prompt holds between tags, after a label such as `Context:` at the start of a line, or after the words of
+    a framework's own prompt."""
     if (tagged := _TAG.search(prompt)) is not None:
         return tagged[2].strip() or None
-    start = _SECTION.search(prompt)
+    start = _SECTION.search(prompt) or _INTRODUCTION.search(prompt)
     if start is None:
         return None
     rest = prompt[start.end() :]

@@ -9,7 +9,7 @@ import re
 from otel_ctxscore.core.spans import Value
 
 _ORNAMENTED = re.compile(
-    r"[\[<({_*#\s]+(?:content[ _-]?)?(?:redacted|masked|hidden|filtered|scrubbed|removed|omitted)"
+    r"[\[<({_*#\s]+(?:content[ _-]?)?(?:redacted|masked|hidden|filtered|scrubbed|removed|omitted|elided)"
     r"[^\n]{0,60}[\]>)}_*#\s]+",
     re.IGNORECASE,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 
 from otel_ctxscore.core.conventions.answers import answer_in, told_in
@@ -15,6 +16,7 @@ from otel_ctxscore.core.conventions.spans import conversation_in, spoken_in
 from otel_ctxscore.core.conventions.transcripts import prompt_in
 from otel_ctxscore.core.conventions.values import is_said, number_of, text_of
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Occurrence, Question, Reading, Role, Sight, Text
+from otel_ctxscore.core.spans import Value
 
 SWITCH = (
     "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and "
@@ -38,6 +40,12 @@ CHOICE = "gen_ai.choice"
 PROMPTS = "gen_ai.content.prompt"
 COMPLETIONS = "gen_ai.content.completion"
 VARIABLE = "gen_ai.prompt.variable."
+RESULTS = (
+    "gen_ai.tool.call.result", "gen_ai.tool.output", "gen_ai.tool.call.output", "gen_ai.tool.result",
+    "code.function.return.value",
+)  # fmt: skip
+PARAMETER = re.compile(r"code\.function\.parameters\.([^.]+)\.value")
+"""Arguments of a Python function that is a tool, as the instrumentation of google-genai writes them."""
 
 
 def read(sight: Sight) -> Reading:
@@ -205,9 +213,7 @@ def _documents(sight: Sight) -> tuple[Documents, ...] | None:
 def _result(sight: Sight, role: Role) -> Node | None:
     if role is not Role.TOOL:
         return None
-    node = first(
-        sight, "gen_ai.tool.call.result", "gen_ai.tool.output", "gen_ai.tool.call.output", "gen_ai.tool.result"
-    )
+    node = first(sight, *RESULTS)
     if node is not None:
         return node
     found = [n for event in sight.named(CHOICE) if (n := event.node("message") or event.node("content")) is not None]
@@ -253,6 +259,9 @@ def _unwrapped(asked: Question | None) -> Question | None:
 
 
 def _asked_in_call(sight: Sight) -> Question | None:
+    parameters: Value = {m[1]: v for k, v in sight.span.attributes.items() if (m := PARAMETER.fullmatch(k))}
+    if parameters:
+        return question_in(Node(parameters, "code.function.parameters."))
     found = [n for event in sight.named("gen_ai.tool.message") if (n := event.node("content")) is not None]
     found += [call.arguments for message in _heard(sight) for call in message.calls if call.arguments is not None]
     return question_in(found[0]) if found else None
@@ -267,7 +276,8 @@ def _answered(reading: Reading, sight: Sight) -> Text | None:
 READS = (
     "gen_ai.operation.name", "gen_ai.retrieval.query.text", "gen_ai.retrieval.documents", "gen_ai.input.messages",
     "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
-    "gen_ai.prompt.variable.*", "gen_ai.memory.records", "events gen_ai.user.message, gen_ai.choice and their like",
+    "code.function.return.value", "gen_ai.prompt.variable.*", "gen_ai.memory.records",
+    "events gen_ai.user.message, gen_ai.choice and their like",
     f"event or log {DETAILS}", "gen_ai.conversation.id",
 )  # fmt: skip
 
