@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import statistics
 import time
@@ -18,6 +17,7 @@ from otel_ctxscore.cli.files import CONFIG
 from otel_ctxscore.cli.judge_faults import JudgeFaults, heard
 from otel_ctxscore.cli.label_files import votes
 from otel_ctxscore.cli.state import kept
+from otel_ctxscore.cli.tables import as_json
 from otel_ctxscore.core.counting import count
 from otel_ctxscore.core.model import Evaluation, Judgement, RagRun
 from otel_ctxscore.core.stats import Share
@@ -66,7 +66,7 @@ def add(files: tuple[str, ...], path: Path | None) -> None:
 def show(path: Path | None) -> None:
     """Print the anchors as JSON lines, with their kept scores."""
     for anchor in asyncio.run(_known(configuration.load(path))):
-        click.echo(json.dumps(anchor.as_dict(), ensure_ascii=False))
+        click.echo(as_json(anchor.as_dict()))
 
 
 @command.command("run")

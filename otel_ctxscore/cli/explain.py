@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 from urllib.parse import quote
@@ -16,6 +15,8 @@ from otel_ctxscore.cli import known_trace
 from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.explain_text import render, to_json
 from otel_ctxscore.cli.files import CONFIG, READ, told
+from otel_ctxscore.cli.tables import as_json
+from otel_ctxscore.core import unseen
 from otel_ctxscore.core.counting import count
 from otel_ctxscore.core.spans import Trace
 from otel_ctxscore.io.file import Report
@@ -54,9 +55,9 @@ def command(files: tuple[str, ...], trace_id: str | None, form: str, path: Path 
 def _known(admin: Admin, trace_id: str, form: str) -> None:
     known = admin.ask("GET", f"traces/{quote(trace_id.strip(), safe='')}")
     if form == "json":
-        click.echo(json.dumps([known_trace.to_json(known)], ensure_ascii=False, indent=2))
+        click.echo(as_json([known_trace.to_json(known)], indent=2))
     else:
-        click.echo(known_trace.render(known))
+        click.echo(unseen.plain(known_trace.render(known)))
 
 
 async def _explain(files: tuple[str, ...], form: str, config: configuration.Config, report: Report) -> None:
@@ -72,9 +73,9 @@ async def _explain(files: tuple[str, ...], form: str, config: configuration.Conf
         if form == "json":
             objects.append(to_json(trace, extraction))
         else:
-            click.echo(render(trace, extraction))
+            click.echo(unseen.plain(render(trace, extraction)))
     if form == "json":
-        click.echo(json.dumps(objects, ensure_ascii=False, indent=2))
+        click.echo(as_json(objects, indent=2))
     if written_out:
         print(f"given as such, and not read out of spans: {count(written_out, 'run')}", file=sys.stderr)
     elif form != "json" and not found and not report.refused:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
 from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.run_filters import run_filters
+from otel_ctxscore.core import unseen
 
 
 @click.command("export")
@@ -35,4 +37,5 @@ def command(form: str, labels: bool, blank: bool, admin: Admin, **filters: Any) 
     kind = "labels" if labels else "runs"
     only = {"verdicts": "none"} if blank else {}
     for piece in admin.stream("export", {"kind": kind, "format": form, **only, **filters}):
-        click.echo(piece, nl=False)
+        # A file gets every character as it is, so not by `click.echo`, which leaves out what only a terminal obeys.
+        sys.stdout.write(unseen.plain(piece) if sys.stdout.isatty() else piece)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import sys
 from collections import Counter
@@ -20,7 +19,7 @@ from otel_ctxscore import batch, parts
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.files import CONFIG, FILES, READ, told
 from otel_ctxscore.cli.judge_faults import JudgeFaults, heard
-from otel_ctxscore.cli.tables import add_row, plain
+from otel_ctxscore.cli.tables import add_row, as_json, plain
 from otel_ctxscore.config.judges import CascadeJudge, LlmJudge, SampledJudge
 from otel_ctxscore.core.lines import Line
 from otel_ctxscore.core.model import Evaluation, RagRun, Score
@@ -77,7 +76,7 @@ async def _score(
         totals.add(evaluation)
         faults.add(evaluation)
         if form == "jsonl":
-            click.echo(json.dumps(line, ensure_ascii=False))
+            click.echo(as_json(line))
         else:
             rows.append((line, evaluation))
     if report.refused and not read:

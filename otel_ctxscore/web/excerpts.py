@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from otel_ctxscore.web.visible import fitting
+from otel_ctxscore.core.unseen import fitting
 
 FOLDED = 400
 """Characters of a context that stand open; of a longer one, the beginning does."""

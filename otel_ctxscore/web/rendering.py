@@ -15,7 +15,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from otel_ctxscore.core.counting import count
-from otel_ctxscore.web.visible import fitting, plain, shown
+from otel_ctxscore.core.unseen import fitting, plain
+from otel_ctxscore.web.visible import shown
 
 _WORD = re.compile(r"[a-z]+(?=[ ,:])")
 MAX_QUOTED = 160

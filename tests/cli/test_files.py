@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -166,14 +167,36 @@ def test_without_a_scorer_there_is_nothing_to_do(tmp_path: Path) -> None:
         assert (ended.code, ended.err) == (2, "scorers: none is on, all are switched off\n")
 
 
-HOSTILE = ["what is [/x]?", "[bold red]up[/]", "a \x1b]0;title\x07 b", "[link=http://evil]here[/link]", "line\r\nline"]
+def texts_in(value: object) -> Iterator[str]:
+    """All strings of a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(part)
+
+
+HOSTILE = [
+    "what is [/x]?",
+    "[bold red]up[/]",
+    "a \x1b]0;title\x07 b",
+    "[link=http://evil]here[/link]",
+    "line\r\nline",
+    "\x9b31m c1",
+    "pay \u202eecived",
+    "a\u200bb zero",
+]
 
 
 @pytest.mark.parametrize("query", HOSTILE)
-@pytest.mark.parametrize("arguments", [["score"], ["explain"], ["score", "--format", "jsonl"]])
+@pytest.mark.parametrize(
+    "arguments", [["score"], ["explain"], ["score", "--format", "jsonl"], ["explain", "--format", "json"]]
+)
 def test_text_from_outside_is_shown_and_not_obeyed(tmp_path: Path, query: str, arguments: list[str]) -> None:
     (tmp_path / "f").write_bytes(request(rag(1, (query,), query, query), service=query))
     ended = run(*arguments, str(tmp_path / "f"))
     assert ended.code == 0, ended.err
-    assert not {"\x1b", "\x07", "\r"} & {*ended.out, *ended.err}
+    assert not {*"\x1b\x07\r\x9b\u202e\u200b"} & {*ended.out, *ended.err}
+    if "json" in arguments[-1]:
+        assert query in {*texts_in(json.loads(ended.out))}, "programs read it as it is"
     assert query.split()[-1].replace("\x07", "")[-4:] in ended.out

@@ -259,7 +259,7 @@ async def test_text_that_is_gone_is_said(it: Past) -> None:
 
 
 async def test_the_list_leads_to_each_alarm_and_says_what_is_watched(it: Past) -> None:
-    assert "None has risen." in text(await it.page("/alarms"))
+    assert "No alarm has risen." in text(await it.page("/alarms"))
     record = it.alarm()
     it.service.kept["old"] = replace(record, id="old", ended=it.now, ended_by="recovered")
     it.service.series.append((Series("docs", SCORER, VERSION), AlarmStatus("no reference", traces=412, days=3)))

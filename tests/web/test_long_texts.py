@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,9 +12,10 @@ import pytest
 
 from otel_ctxscore.core.conventions import Considered
 from otel_ctxscore.core.model import Context, Judgement, Provenance, Retrieval, Verdict
+from otel_ctxscore.core.unseen import plain
 from otel_ctxscore.io.results import evaluation_id
 from otel_ctxscore.web.run_texts import MAX_CONTEXTS
-from otel_ctxscore.web.visible import plain
+from tests.cli.run import run as cli
 from tests.io.evaluations import evaluation, score
 from tests.web.elements import Elements, links, text
 from tests.web.test_history import TRACE, Rig, rigged, run
@@ -159,6 +162,19 @@ async def test_nothing_unseen_of_a_trace_is_on_any_page(rig: Rig) -> None:
     assert json.dumps(EVIL)[1:-1] in await (await rig.http.get(f"/api/v1/runs/{known}")).text(), (
         "programs get it as it is"
     )
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+async def test_a_terminal_is_given_nothing_to_obey_and_a_file_everything(
+    rig: Rig, is_terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(rig, ["text"], query=EVIL)
+    monkeypatch.setattr(io, "StringIO", type("Output", (io.StringIO,), {"isatty": lambda self: is_terminal}))
+    url = str(rig.http.make_url("")).rstrip("/")
+    ended = await asyncio.to_thread(cli, "export", "--format", "csv", "--url", url)
+    assert ended.code == 0, ended.err
+    assert (EVIL in ended.out, plain(EVIL) in ended.out) == (not is_terminal, is_terminal)
+    assert bool(UNSEEN & {*ended.out}) != is_terminal
 
 
 @pytest.mark.parametrize("path", ["/runs", "/documents", "/segments", "/"])
