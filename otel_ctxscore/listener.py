@@ -1,15 +1,21 @@
-"""An aiohttp application on an address of its own. Who sends what is no HTTP is told so in the application's form."""
+"""An aiohttp application on an address of its own, and whether an address is to be had. Who sends what is no HTTP is told
+so in the form of the application."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import socket
 import ssl
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from aiohttp import http_exceptions, web
+
+from otel_ctxscore.config.values import split_address
+from otel_ctxscore.core.errors import ConfigError, in_words
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +25,19 @@ Refusal = Callable[[web.BaseRequest, int, str, str], web.StreamResponse]
 _BACKLOG = 128
 _TOO_LONG = (431, "the request line or a header is too long", "shorten it: either has room for 8190 bytes")
 _NO_HTTP = (400, "the request is no HTTP that can be read", "send HTTP/1.1, and with TLS if the address has it")
+
+
+def check_free(listen: str, key: str) -> None:
+    """Raises ConfigError, under the configuration's `key`, for an address that is not to be had."""
+    host, port = split_address(listen)
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        known = "; does it run already?" if error.errno == errno.EADDRINUSE else ""
+        raise ConfigError(f"{key}: cannot listen on {listen}: {in_words(error)}{known}") from error
 
 
 class Listener:

@@ -1,16 +1,25 @@
 """Commands. Data goes to standard output, all else to standard error; exit 0 done, 1 input unreadable or a stated
-condition not met, 2 usage or configuration."""
+condition not met, 2 usage or configuration, 130 interrupted."""
 
 from __future__ import annotations
 
 import importlib
+import io
 import os
+import signal
 import sys
+import threading
+from collections.abc import Sequence
 from typing import NoReturn
 
 import click
 
-from otel_ctxscore.core.errors import ConfigError
+from otel_ctxscore.cli.output import discard
+from otel_ctxscore.core.errors import ConfigError, in_words, with_its_file
+
+PROGRAM = "otel-ctxscore"
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
 
 COMMANDS = {
     "serve": "Run the service: receive traces, score them, serve metrics and the page.",
@@ -61,25 +70,69 @@ def group() -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    _prepare()
+    code, lines = _run()
+    for line in lines:
+        print(line, file=sys.stderr)
+    sys.exit(_written(code))
+
+
+def _run() -> tuple[int, Sequence[str]]:
+    """The exit code of the command, and what is to be said of it."""
     try:
-        group.main(standalone_mode=False, prog_name="otel-ctxscore")
+        if f"_{PROGRAM.replace('-', '_').upper()}_COMPLETE" in os.environ:
+            group.main(standalone_mode=False, prog_name=PROGRAM)  # which completes words for a shell
+        # Not group.main, which takes a reader that has gone away for a failure.
+        with group.make_context(PROGRAM, sys.argv[1:]) as context:
+            group.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code, []
     except click.exceptions.NoArgsIsHelpError as asked:
-        _end(2, asked.format_message())
+        return 2, [asked.format_message()]
     except ConfigError as error:
-        _end(2, *error.lines)
+        return 2, error.lines
     except click.UsageError as error:
-        _end(2, *_usage(error))
+        return 2, _usage(error)
     except click.ClickException as error:
-        _end(error.exit_code, error.format_message())
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        return error.exit_code, [error.format_message()]
     except (click.Abort, KeyboardInterrupt):
-        sys.exit(130)
+        return INTERRUPTED, []
     except BrokenPipeError:
-        # The reader of our output has gone (`| head`): nothing is wrong, but nothing more can be written either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    sys.exit(0)
+        return 0, []  # see _written
+    except OSError as error:  # a disk that is full, a file that went away
+        return 1, [f"otel-ctxscore: {with_its_file(error)}"]
+    except SystemExit as end:
+        return int(end.code or 0), []
+    return 0, []
+
+
+def _prepare() -> None:
+    """Let a character that the terminal cannot show be no fault, write files and pipes in UTF-8 whatever the locale is,
+    and let Ctrl-C break off a read that is waited for: asyncio would only note it down."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(_: int, __: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _written(code: int) -> int:
+    """The exit code, once all output is written. That its reader has gone away (`| head`) is nobody's fault."""
+    try:
+        if sys.__stdout__ is not None:
+            sys.__stdout__.flush()
+        return code
+    except BrokenPipeError:
+        discard()
+        return 0
+    except OSError as error:
+        discard()
+        print(f"otel-ctxscore: standard output: {in_words(error)}", file=sys.stderr)
+        return 1
 
 
 def _usage(error: click.UsageError) -> list[str]:
@@ -87,9 +140,3 @@ def _usage(error: click.UsageError) -> list[str]:
     if error.ctx is not None:
         lines.append(f"Try `{error.ctx.command_path} --help`.")
     return lines
-
-
-def _end(code: int, *lines: str) -> NoReturn:
-    for line in lines:
-        print(line, file=sys.stderr)
-    sys.exit(code)

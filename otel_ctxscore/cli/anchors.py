@@ -16,6 +16,7 @@ from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.files import CONFIG
 from otel_ctxscore.cli.judge_faults import JudgeFaults, heard
 from otel_ctxscore.cli.label_files import votes
+from otel_ctxscore.cli.output import echo_if_read
 from otel_ctxscore.cli.state import kept
 from otel_ctxscore.cli.tables import as_json
 from otel_ctxscore.core.counting import count
@@ -109,7 +110,7 @@ async def _add(config: configuration.Config, new: Sequence[Anchor], faults: Judg
         added = [known.get(anchor.id, anchor) for anchor in new]
         async for anchor in _pinned(added, judge, store):
             scores = ", ".join(f"{scorer} {score:.2f}" for (scorer, _), score in anchor.kept.items())
-            click.echo(f"{anchor.id}: {scores or 'no score, the judge failed'}")
+            echo_if_read(f"{anchor.id}: {scores or 'no score, the judge failed'}")
 
 
 async def _pinned(found: Sequence[Anchor], judge: Judging, store: Store) -> AsyncIterator[Anchor]:

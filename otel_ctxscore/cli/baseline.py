@@ -6,16 +6,17 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
 from otel_ctxscore import config as configuration
-from otel_ctxscore.cli.files import CONFIG
+from otel_ctxscore.cli.files import CONFIG, named
 from otel_ctxscore.cli.state import kept
 from otel_ctxscore.core.counting import count
+from otel_ctxscore.core.errors import in_words
 from otel_ctxscore.core.stats import Baseline, WeightedScore
 from otel_ctxscore.monitoring import baseline, histograms
 from otel_ctxscore.monitoring.histograms import DAY, Histogram
@@ -30,23 +31,21 @@ def command() -> None:
 
 
 @command.command("pin")
-@click.argument("files", nargs=-1, type=click.File("r", encoding="utf-8"), metavar="[FILE...]")
+@click.argument("files", nargs=-1, type=click.Path(allow_dash=True), metavar="[FILE...]")
 @click.option("--days", type=click.IntRange(1), default=7, show_default=True, help="Whole and running days to pin.")
 @click.option("--service", help="Only this service.")
 @click.option("--scorer", help="Only this scorer.")
 @CONFIG
-def pin(files: tuple[TextIO, ...], days: int, service: str | None, scorer: str | None, path: Path | None) -> None:
+def pin(files: tuple[str, ...], days: int, service: str | None, scorer: str | None, path: Path | None) -> None:
     """Pin the distribution of each service, scorer and version as its baseline, in place of the one before.
 
     Without FILE it is that of the last days, as the service of the configuration has kept it; with FILE that of the
-    JSON lines of `score --format jsonl`. A running service shows it within a minute. Series with fewer than 100
-    effective traces are left out: exit code 1 where nothing is left.
+    JSON lines of `score --format jsonl`; - is standard input. A running service shows it within a minute. Series with
+    fewer than 100 effective traces are left out: exit code 1 where nothing is left. A line that is none of `score` is
+    named, and nothing is pinned.
     """
     config = configuration.load(path)
-    try:
-        pinned = asyncio.run(_pin(config, files, days, service, scorer))
-    except UnicodeDecodeError as error:
-        raise click.ClickException(f"no text in UTF-8, so no JSON lines of scores: {error.reason}") from None
+    pinned = asyncio.run(_pin(config, files, days, service, scorer))
     for series, found in sorted(pinned.items()):
         click.echo(f"{series.service} {series.scorer} {series.version}: {_told(found)}")
     if not any(pinned.values()):
@@ -55,9 +54,9 @@ def pin(files: tuple[TextIO, ...], days: int, service: str | None, scorer: str |
 
 
 async def _pin(
-    config: configuration.Config, files: tuple[TextIO, ...], days: int, service: str | None, scorer: str | None
+    config: configuration.Config, files: tuple[str, ...], days: int, service: str | None, scorer: str | None
 ) -> dict[Series, Baseline | None]:
-    found = of_lines(line for file in files for line in file) if files else None
+    found = of_lines(line for file in files for line in _lines(file)) if files else None
     async with kept(config, create=bool(files)) as store:
         if found is None:
             found = await histograms.since(store, int(time.time() // DAY) - days + 1)
@@ -75,22 +74,31 @@ def _told(found: Baseline | None) -> str:
     return f"pinned, {count(found.n_eff, 'effective trace')}, {count(found.group_count, 'group')}"
 
 
-def of_lines(lines: Iterable[str]) -> dict[Series, Histogram]:
-    """The histograms of the JSON lines of `score`. Raises ClickException for another line."""
+def _lines(path: str) -> Iterator[tuple[str, str]]:
+    """The lines of a file that are not blank, each after where it stands. Raises ClickException."""
+    try:
+        with click.open_file(path, encoding="utf-8", errors="surrogateescape") as file:
+            yield from ((f"{named(path)}: line {number}", line) for number, line in enumerate(file, 1) if line.strip())
+    except OSError as error:
+        raise click.ClickException(f"{named(path)}: {in_words(error)}") from None
+
+
+def of_lines(lines: Iterable[tuple[str, str]]) -> dict[Series, Histogram]:
+    """The histograms of the JSON lines of `score`, each after where it stands. Raises ClickException for another."""
     traces: Traces = {}
-    for number, text in enumerate(lines, 1):
+    for where, text in lines:
         try:
-            _collect(json.loads(text), number, traces)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise click.ClickException(f"line {number} is no line of score --format jsonl") from None
+            _collect(json.loads(text), where, traces)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise click.ClickException(f"{where} is no line of score --format jsonl") from None
     return histograms.of_traces((series, runs) for (_, series), runs in traces.items())
 
 
-def _collect(line: dict[str, Any], number: int, traces: Traces) -> None:
+def _collect(line: dict[str, Any], where: str, traces: Traces) -> None:
     for score in line["scores"]:
         if score["value"] is not None:
             series = Series(str(line["service"]), str(score["name"]), str(score["version"]))
             ratio = min(1.0, max(0.0, float(score["value"]) / float(score["scale"])))
             # A run that was given as such has no trace: it is one of its own.
             run = WeightedScore(float(line["weight"]), ratio)
-            traces.setdefault((line.get("trace_id") or number, series), []).append(run)
+            traces.setdefault((line.get("trace_id") or where, series), []).append(run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 
 import click
 
@@ -25,6 +26,7 @@ def command(seconds: float, keep: bool) -> None:
     """
     from otel_ctxscore.demo.story import play
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio's own takes over, and both services are closed
     configure_logging("error", "text")  # an alarm is a warning, and the demo tells it itself
     outcome = asyncio.run(play(seconds, click.echo, keep=keep))
     leave(0 if outcome.seen else 1)

@@ -40,3 +40,8 @@ def told(passed_over: str = "sampled out") -> Iterator[Report]:
             print(f"not read: {counted}", file=sys.stderr)
     if report.refused:
         sys.exit(1)
+
+
+def named(path: str) -> str:
+    """A file as messages name it."""
+    return "standard input" if path == "-" else path

@@ -13,7 +13,9 @@ import click
 
 from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.explain_text import short
-from otel_ctxscore.cli.label_files import lines, named
+from otel_ctxscore.cli.files import named
+from otel_ctxscore.cli.label_files import lines
+from otel_ctxscore.cli.output import echo_if_read
 from otel_ctxscore.core.counting import count
 from otel_ctxscore.core.kept_run import judged_contexts
 from otel_ctxscore.core.model import LEVELS
@@ -160,7 +162,7 @@ def _label_lines(files: Sequence[str], who: str | None, confirm_judge: bool, bli
                 print(f"{named(path)}: line {number}: {fault.format_message()}", file=sys.stderr)
             else:
                 kept[answer["replica"]] += 1
-                click.echo(_told(answer, blind))
+                echo_if_read(_told(answer, blind))
     for replica, n in kept.items():
         print(f"{count(n, 'label')} kept by replica {replica}", file=sys.stderr)
     if empty:

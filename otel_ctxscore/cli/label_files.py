@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from otel_ctxscore.cli.files import named
 from otel_ctxscore.core.counting import count
 from otel_ctxscore.core.errors import in_words
 from otel_ctxscore.monitoring.label_votes import Votes, count_votes
@@ -55,11 +56,6 @@ def lines(path: str) -> Iterator[tuple[int, Any]]:
         raise click.ClickException(f"{named(path)}: {in_words(error)}") from None
     except LabelError as error:
         raise click.ClickException(f"{named(path)}: {error}") from None
-
-
-def named(path: str) -> str:
-    """A file as messages name it."""
-    return "standard input" if path == "-" else path
 
 
 def _labelled(path: str, left_out: Counter[str]) -> Iterator[LabelledRun]:

@@ -212,7 +212,7 @@ Topic = Annotated[str, AfterValidator(_topic)]
 """A topic of Kafka."""
 Pattern = Annotated[str, AfterValidator(_pattern)]
 """A regular expression."""
-Filled = Annotated[str, AfterValidator(_filled)]
+Filled = Annotated[str, AfterValidator(_filled), Field(json_schema_extra={"minLength": 1})]
 """A text that is more than space."""
 Header = Annotated[str, AfterValidator(_header)]
 """The name of an HTTP header."""

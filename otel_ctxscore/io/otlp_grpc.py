@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from functools import partial
 from typing import Any
 
@@ -11,11 +10,11 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc import aio
 
 from otel_ctxscore.config.section import Tls
-from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.codec import Malformed, Taken
-from otel_ctxscore.core.errors import in_words, with_its_file
+from otel_ctxscore.core.errors import with_its_file
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge
 from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response
+from otel_ctxscore.listener import check_free
 from otel_ctxscore.ports import ConfigError, Full, Line
 
 _SERVICES: dict[str, Signal] = {
@@ -67,8 +66,7 @@ class OtlpGrpc(OtlpReceiver):
         return grpc.method_handlers_generic_handler(name, {"Export": export})
 
     def _bind(self, server: aio.Server) -> int:
-        host, port = split_address(self._listen)
-        _check_free(host, port, self._listen)
+        check_free(self._listen, "sources.otlp.grpc")  # gRPC tells why in a log of its own only
         try:
             if self._tls is None:
                 return int(server.add_insecure_port(self._listen))
@@ -117,17 +115,6 @@ async def _abort_full(call: Any, full: Full) -> None:
     status.details.add().Pack(pause)
     call.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
     await call.abort(grpc.StatusCode.UNAVAILABLE, str(full))
-
-
-def _check_free(host: str, port: int, listen: str) -> None:
-    """Raise ConfigError for an address that cannot be bound: gRPC tells why in a log of its own only."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except OSError as error:
-        raise ConfigError(f"sources.otlp.grpc: cannot listen on {listen}: {in_words(error)}") from error
 
 
 def _credentials(tls: Tls) -> Any:

@@ -57,7 +57,7 @@ def test_a_file_that_is_no_text_is_said(tmp_path: Path, config: str) -> None:
     (tmp_path / "s.jsonl").write_bytes(b"\xff\x00\xfe")
     ended = run("baseline", "pin", "-c", config, str(tmp_path / "s.jsonl"))
     assert (ended.code, ended.out) == (1, "")
-    assert "no text in UTF-8" in ended.err
+    assert "s.jsonl: line 1 is no line of score --format jsonl" in ended.err
 
 
 @pytest.mark.parametrize("row", ["{", "[]", "{}", '{"scores": [{"value": 1}]}', json.dumps(scored(1, 1, weight=0))])
@@ -65,7 +65,7 @@ def test_a_line_that_score_did_not_write_is_named(tmp_path: Path, config: str, r
     file = tmp_path / "s.jsonl"
     file.write_text(json.dumps(scored(1, 1)) + "\n" + row + "\n")
     ended = run("baseline", "pin", "-c", config, str(file))
-    assert (ended.code, ended.err) == (1, "line 2 is no line of score --format jsonl\n")
+    assert (ended.code, ended.err) == (1, f"{file}: line 2 is no line of score --format jsonl\n")
 
 
 @pytest.mark.parametrize("command", [["baseline", "pin"], ["anchors", "list"], ["anchors", "run"]])
