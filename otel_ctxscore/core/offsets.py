@@ -100,6 +100,11 @@ class PartitionLedger:
         """Something of a record goes down the line."""
         self._used = max(self._used, offset)
 
+    async def secured(self, offset: int) -> None:
+        """Return once it is written down that the record is in use."""
+        if self.secure is not None:
+            await self.secure(self, offset)
+
     # ---- what to write down -------------------------------------------------------------------------------------
 
     @property
@@ -146,5 +151,4 @@ class _HandedOut:
         self.ledger.use(self.offset)
 
     async def secured(self) -> None:
-        if self.ledger.secure is not None:
-            await self.ledger.secure(self.ledger, self.offset)
+        await self.ledger.secured(self.offset)

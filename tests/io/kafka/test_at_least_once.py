@@ -194,14 +194,14 @@ class ForgetsWhatWasUsed(PartitionLedger):
     def used(self) -> int:
         return -1
 
-    async def _secure(self, offset: int) -> None:
+    async def secured(self, offset: int) -> None:
         return
 
 
 class DoesNotWait(PartitionLedger):
     """Broken: it is sent before it is noted."""
 
-    async def _secure(self, offset: int) -> None:
+    async def secured(self, offset: int) -> None:
         return
 
 
