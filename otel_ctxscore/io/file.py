@@ -195,8 +195,19 @@ def _seen(keys: frozenset[str]) -> str:
 
 
 class _Turn(msgspec.Struct, frozen=True):
+    """`content` is what chat APIs call the text."""
+
     role: str
-    text: str
+    text: str | None = None
+    content: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.text is None and self.content is None:
+            raise ValueError("Object missing required field `text`")
+
+    @property
+    def said(self) -> str:
+        return self.text or self.content or ""
 
 
 class _Passage(msgspec.Struct, frozen=True):
@@ -220,7 +231,7 @@ _run_line: Decoder[_Run] = Decoder(_Run, "a line {query, contexts, response?, hi
 def _run(text: bytes) -> RagRun:
     line = _run_line(text)
     contexts = [_context(one) for one in line.contexts]
-    history = [one if isinstance(one, tuple) else (one.role, one.text) for one in line.history or ()]
+    history = [one if isinstance(one, tuple) else (one.role, one.said) for one in line.history or ()]
     return RagRun(line.query, [Retrieval(contexts)], line.response, history)
 
 

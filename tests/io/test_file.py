@@ -159,11 +159,11 @@ def run(found: Delivery | RagRun) -> RagRun:
 def test_a_run_line_has_contexts_of_both_forms_response_and_history(tmp_path: Path) -> None:
     path = tmp_path / "runs"
     contexts = ["plain", {"text": "full", "id": 7, "score": 0.5, "source": "ignored"}]
-    history = [["user", "hi"], {"role": "assistant", "text": "hello"}]
+    history = [["user", "hi"], {"role": "assistant", "text": "hello"}, {"role": "user", "content": "a port?"}]
     path.write_text(json.dumps({"query": "q", "contexts": contexts, "response": "r", "history": history}))
     one = run(got(path)[0][0])
     assert tuple(one.retrievals[0].contexts) == (Context("plain"), Context("full", "7", 0.5))
-    assert (one.response, one.history) == ("r", (("user", "hi"), ("assistant", "hello")))
+    assert (one.response, one.history) == ("r", (("user", "hi"), ("assistant", "hello"), ("user", "a port?")))
 
 
 @pytest.mark.parametrize("score", ["NaN", "Infinity", "-Infinity", "null"])
@@ -228,6 +228,7 @@ UNREADABLE: list[tuple[bytes, str]] = [
     (b'[{"traceId": "1", "id": "2", "name": "n", "tags": {}}]', "a span of Zipkin"),
     (b'{"name": "n", "context": {}, "parent_id": null, "start_time": ""}', "console exporter"),
     (b"[1, 2]", "Expected `object`"),
+    (b'{"query": "q", "contexts": ["a"], "history": [{"role": "user"}]}', "missing required field `text`"),
     (b'{"query": "q", "contexts": [1]}', "not a line {query, contexts, response?, history?}"),
     (b'{"query": 5}', "`str`, got `int` - at `$.query`"),
     (b'{"query": "q"}', "missing required field `contexts`"),
