@@ -9,7 +9,7 @@ from otel_ctxscore.core.conventions.values import text_of
 
 SILENT_PARTS = ("reasoning", "thinking", "redacted_thinking", "blob", "file", "uri", "image", "image_url")
 """No set: what stands under `type` may be anything."""
-HOSTED = {"file_search_call": "file_search"}
+HOSTED = {"file_search_call": "file_search", "file_search": "file_search"}
 """Parts of tools that the model's provider runs: a call and its result in one."""
 CALLS = frozenset({
     "tool_call", "tool-call", "tool_use", "function_call", "server_tool_call", "toolCall", "server_tool_use",
@@ -20,7 +20,7 @@ RESULTS = frozenset({
     "tool-return", "mcp_tool_result", "web_search_tool_result", "mcp_call", "custom_tool_call_output", *HOSTED,
 })  # fmt: skip
 ARGUMENTS = ("arguments", "args", "input", "parameters", "queries", "server_tool_call")
-RETURNED = ("response", "result", "output", "content", "results", "server_tool_call_response")
+RETURNED = ("response", "result", "output", "content", "results", "server_tool_call_response", "file_search")
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,7 @@ def _parts(content: Node) -> list[Node]:
         return [content]
     opened = content.opened()
     if isinstance(opened.value, dict):
-        inner = _content(opened)
+        inner = _content(opened) or opened.key("value")
         return _parts(inner) if inner is not None and inner.value is not content.value else [opened]
     return list(opened.each())
 

@@ -2,6 +2,7 @@
 
 from otel_ctxscore.core.conventions.dialects import (
     agento11y,
+    azure_ai,
     braintrust,
     crewai,
     deepeval,
@@ -45,6 +46,7 @@ CATALOGUE: tuple[Dialect, ...] = (
     google_adk.DIALECT,
     strands.DIALECT,
     microsoft.DIALECT,
+    azure_ai.DIALECT,
     spring_ai.DIALECT,
     agento11y.DIALECT,
     openlit.DIALECT,

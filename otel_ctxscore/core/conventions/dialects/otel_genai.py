@@ -116,14 +116,15 @@ def _heard(sight: Sight) -> tuple[Message, ...]:
     heard = messages_in(first(sight, "gen_ai.input.messages"))
     if heard:
         return (*system, *heard)
-    return (*system, *(_event_turns(sight) or _prompt_events(sight) or _prompted(sight.node("gen_ai.prompt"))))
+    return (*system, *(turns_of(sight) or _prompt_events(sight) or _prompted(sight.node("gen_ai.prompt"))))
 
 
 def _prompted(node: Node | None) -> tuple[Message, ...]:
     return conversation_in(node) if node is not None and isinstance(node.opened().value, dict) else prompt_in(node)
 
 
-def _event_turns(sight: Sight) -> tuple[Message, ...]:
+def turns_of(sight: Sight) -> tuple[Message, ...]:
+    """The messages in events of a name each, as the conventions had them up to 1.36."""
     found = (_from_event(event) for event in sight.named(*TURNS))
     return tuple(chain.from_iterable(found))
 
