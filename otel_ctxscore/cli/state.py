@@ -10,7 +10,7 @@ import click
 from otel_ctxscore.config import Config
 from otel_ctxscore.core.errors import with_its_file
 from otel_ctxscore.io.state import Database, Kept, StateError
-from otel_ctxscore.io.state.database import default_folder
+from otel_ctxscore.io.state.opening import default_folder
 
 
 @asynccontextmanager

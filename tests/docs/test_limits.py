@@ -120,7 +120,7 @@ LIMITS: dict[str, tuple[list[str], str]] = {
         "tests.io.test_state.test_the_file_stays_within_its_size",
     ),
     "writes that wait for the state file": (
-        [count(database.MAX_PENDING)],
+        [count(database.MAX_PENDING), mib(database.MAX_PENDING_BYTES)],
         f"{HERE}.test_writes_that_cannot_wait_are_dropped_and_counted",
     ),
 }

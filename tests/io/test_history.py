@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import zlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -114,6 +115,28 @@ async def test_a_trace_that_was_nothing_can_become_something(past: Past) -> None
 
 
 # ---- runs -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_great_run_is_packed_off_the_event_loop_and_comes_back_with_odd_text(
+    past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed_by: set[str] = set()
+    pack = zlib.compress
+
+    def compress(written: bytes, level: int) -> bytes:
+        packed_by.add(threading.current_thread().name)
+        return pack(written, level)
+
+    monkeypatch.setattr(zlib, "compress", compress)
+    texts = ["half \ud83d", "nul \0", "naïve ẞ 検", *(f"{n} " * 10_000 for n in range(30))]
+    run = replace(RUN, retrievals=[Retrieval([Context(text) for text in texts])])
+    whole = evaluation([score("context_precision", 0.5, retrieval=0)], run)
+    past.add(whole)
+    known = await past.history.run(evaluation_id(whole))
+    assert known is not None
+    assert [context["text"] for context in known["retrievals"][0]["contexts"]] == texts
+    assert packed_by
+    assert threading.current_thread().name not in packed_by
 
 
 async def test_a_run_comes_back_with_its_text_and_where_it_was_read(past: Past) -> None:

@@ -1,16 +1,22 @@
 from __future__ import annotations
 
 import logging
+import re
 import sqlite3
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from otel_ctxscore.core.model import JudgedBy, Judgement, Verdict
-from otel_ctxscore.io.state import Database, StoredVerdicts, opened
-from otel_ctxscore.io.state.database import PIECE
+from otel_ctxscore.io.state import Database, StateError, StoredVerdicts, opened, opening
+from otel_ctxscore.io.state import database as module
+from otel_ctxscore.io.state.database import PIECE, Write
+from otel_ctxscore.io.state.opening import damage
+from tests.io.waiting import until
 
 JUDGEMENT = Judgement(
     [Verdict(useful=0.25, relevance="low", used=None, note="naïve"), Verdict(useful=True)],
@@ -189,3 +195,143 @@ async def test_a_second_service_on_the_same_folder_keeps_its_state_in_memory(
     assert third.path == tmp_path / "state.sqlite3"
     await second.close()
     await third.close()
+
+
+PUT = "INSERT OR REPLACE INTO verdicts VALUES (?, 0, ?)"
+
+
+async def stored(state: Database) -> dict[str, str]:
+    return {str(key): str(text) for key, text in await state.read("SELECT key, judgement FROM verdicts")}
+
+
+async def test_what_is_made_on_the_thread_is_written_in_its_turn_and_seen_by_the_next_read(tmp_path: Path) -> None:
+    state = database(tmp_path / "s")
+    made_by: list[str] = []
+
+    def make() -> Iterator[Write]:
+        made_by.append(threading.current_thread().name)
+        yield PUT, ("a", "2")
+        yield PUT, ("b", "2")
+
+    state.write(PUT, ("a", "1"))
+    state.write_later(make, 0)
+    state.write(PUT, ("b", "3"))
+    assert not made_by
+    assert await stored(state) == {"a": "2", "b": "3"}
+    assert made_by == [made_by[0]]
+    assert made_by[0].startswith("state")
+    await state.close()
+
+
+async def test_what_cannot_be_made_or_written_whole_costs_itself_only(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = database(tmp_path / "s")
+
+    def broken() -> Iterator[Write]:
+        yield PUT, ("half", "")
+        raise ValueError("no such run")
+
+    state.write(PUT, ("before", ""))
+    state.write_later(broken, 1)
+    state.write_later(lambda: [(PUT, ("together", "")), (PUT, ("half \ud83d", ""))], 1)
+    state.write(PUT, ("after", ""))
+    assert sorted(await stored(state)) == ["after", "before"]
+    assert state.dropped == 3
+    assert "no such run" in caplog.text
+    await state.close()
+
+
+async def test_what_waits_to_be_made_is_bounded_in_bytes_until_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_PENDING_BYTES", 100)
+    state = database(tmp_path / "s")
+    for name, size in (("greater than all", 500), ("too much", 1), ("nothing", 0)):
+        state.write_later(lambda name=name: [(PUT, (name, ""))], size)  # type: ignore[misc]
+    assert state.dropped == 1
+    await state.flush()
+    state.write_later(lambda: [(PUT, ("again", ""))], 60)
+    assert sorted(await stored(state)) == ["again", "greater than all", "nothing"]
+    await state.close()
+
+
+# ---- a file that turns out to be damaged ------------------------------------------------------------------------
+
+
+async def damaged(folder: Path) -> bytes:
+    """A state file that opens well and has broken pages further on."""
+    state = opened(folder, max_size=64 * MIB, max_age=1e9)
+    for n in range(3000):
+        state.write(PUT, (str(n), "x" * 1000))
+    await state.close()
+    path = folder / "state.sqlite3"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3 :] = b"\xa5" * (len(content) - len(content) // 3)
+    path.write_bytes(content)
+    return bytes(content)
+
+
+@pytest.mark.parametrize("found_by", ["the check", "a read", "a write"])
+async def test_a_file_that_turns_out_to_be_damaged_is_left_for_a_state_in_memory(
+    found_by: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = await damaged(tmp_path)
+    if found_by != "the check":
+        monkeypatch.setattr(Database, "check", lambda self: None)
+    state = opened(tmp_path, max_size=64 * MIB, max_age=1e9)
+    if found_by == "the check":
+        await until(lambda: bool(caplog.records))
+    elif found_by == "a read":
+        assert await stored(state) == {}
+    for n in range(3000):
+        state.write(PUT, (f"new {n}", ""))
+    assert len(await stored(state)) == 3000, "nothing new is lost"
+    [line] = caplog.records
+    assert re.fullmatch(
+        r"state: \S+state.sqlite3 is damaged \(.+\); nothing will survive a restart; .+", line.getMessage()
+    )
+    assert state.dropped == 0
+    await state.close()
+    assert (tmp_path / "state.sqlite3").read_bytes()[len(content) // 3 :] == content[len(content) // 3 :]
+
+
+async def test_a_command_refuses_a_damaged_file(tmp_path: Path) -> None:
+    await damaged(tmp_path)
+    with pytest.raises(StateError, match="is damaged"):
+        database(tmp_path / "state.sqlite3")
+
+
+async def test_a_whole_file_is_looked_through_while_it_is_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = threading.Event()
+
+    def checking(path: Path, cancelled: Callable[[], bool]) -> str | None:
+        found = damage(path, cancelled)
+        checked.set()
+        return found
+
+    monkeypatch.setattr(module, "damage", checking)
+    for _ in range(2):
+        state = opened(tmp_path, max_size=64 * MIB, max_age=1e9)
+        state.write(PUT, ("a", "b"))
+        assert await stored(state) == {"a": "b"}
+        await until(checked.is_set)
+        checked.clear()
+        await state.close()
+    assert not caplog.records
+
+
+async def test_a_check_ends_with_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await damaged(tmp_path)
+    monkeypatch.setattr(opening, "STEPS", 100)
+    asked: list[bool] = []
+
+    def cancelled() -> bool:
+        asked.append(True)
+        return True
+
+    assert damage(tmp_path / "state.sqlite3", cancelled) is None
+    assert asked
+    assert damage(tmp_path / "state.sqlite3") is not None
