@@ -114,7 +114,7 @@ class RagRun:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "retrievals", _all_of(Retrieval, "retrievals", self.retrievals))
-        object.__setattr__(self, "history", tuple((role, text) for role, text in self.history))
+        object.__setattr__(self, "history", tuple(map(_turn, self.history)))
 
     @cached_property
     def _distinct(self) -> dict[tuple[str | None, str], Context]:
@@ -170,6 +170,12 @@ def _context(given: object) -> Context:
         return replace(context, document_score=float(context.document_score))
     except (TypeError, ValueError):
         raise TypeError(f"document_score must be a number, not {context.document_score!r}") from None
+
+
+def _turn(given: object) -> tuple[str, str]:
+    if isinstance(given, tuple | list) and len(given) == 2 and all(isinstance(part, str) for part in given):
+        return given[0], given[1]
+    raise TypeError(f"each of history must be a pair (role, text), not {given!r}")
 
 
 def _is_probability(p: float) -> bool:

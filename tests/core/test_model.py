@@ -27,6 +27,11 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         TypeError,
         "each of retrievals must be a Retrieval, not 'a'",
     ),
+    "a turn as a mapping": (
+        lambda: RagRun("q", [], history=[{"role": "user", "text": "hi"}]),  # type: ignore[list-item]
+        TypeError,
+        r"each of history must be a pair \(role, text\)",
+    ),
     "an answer in place of a verdict": (lambda: Judgement([True]), TypeError, "each of verdicts .* Verdict, not True"),  # type: ignore[list-item]
     "one missing piece": (lambda: Judgement([], missing="abc"), TypeError, "missing must be a list"),
     "a word for useful": (lambda: Verdict(useful="yes"), ValueError, "useful must be .* not 'yes'"),  # type: ignore[arg-type]
