@@ -88,20 +88,3 @@ def test_an_alarm_is_acknowledged_by_keyboard_alone(service: Serving, page: Page
     [after] = alarms(service)
     assert (after["acknowledged_by"], after["ended_by"]) == ("ana", "acknowledged")
     expect(page.get_by_role("button", name="Acknowledge")).to_have_count(0)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_view_needs_to_be_scrolled_sideways(service: Serving, page: Page, scheme: Any, tmp_path: Path) -> None:
-    page.emulate_media(color_scheme=scheme)
-    [alarm] = alarms(service)
-    for width in (360, 1200):
-        page.set_viewport_size({"width": width, "height": 800})
-        for name, view in {
-            "overview": "",
-            "alarm": f"alarms/{alarm['id']}",
-            "alarms": "alarms",
-            "segments": "segments",
-        }.items():
-            page.goto(f"http://{service.admin}/{view}")
-            page.screenshot(path=tmp_path / f"{name}-{scheme}-{width}.png", full_page=True)
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, view
