@@ -32,8 +32,7 @@ def command(path: Path | None) -> None:
     config = configuration.load(path)
     hidden = [*configuration.secrets(config), *configuration.environment_secrets(os.environ)]
     configure_logging(config.log.level, config.log.format, secrets=hidden)
-    process.tune()
-    asyncio.run(_serve(config, path))
+    process.run(_serve(config, path))
     leave(0)
 
 

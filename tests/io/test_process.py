@@ -1,4 +1,4 @@
-"""A process that is tuned keeps what the environment says, and collects less often."""
+"""A process that takes in traces keeps what the environment says, collects less often and runs on uvloop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import pytest
 
 SCRIPT = """
-import ctypes, gc
+import asyncio, ctypes, gc
 asked = []
 class Libc:
     @staticmethod
@@ -16,19 +16,19 @@ class Libc:
 ctypes.CDLL = lambda name: Libc
 import otel_ctxscore.io, os
 from otel_ctxscore.io import process
-process.tune()
-print(gc.get_threshold()[0], gc.get_freeze_count() > 0, len(asked), os.environ["GRPC_EXPERIMENTS"])
+async def loop(): return type(asyncio.get_running_loop()).__module__
+print(process.run(loop()), gc.get_threshold()[0], gc.get_freeze_count() > 0, len(asked), os.environ["GRPC_EXPERIMENTS"])
 """
 
 
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        ({}, "10000 True 2 -event_engine_listener"),
-        ({"MALLOC_TRIM_THRESHOLD_": "1", "GRPC_EXPERIMENTS": "theirs"}, "10000 True 0 theirs"),
+        ({}, "uvloop 10000 True 2 -event_engine_listener"),
+        ({"MALLOC_TRIM_THRESHOLD_": "1", "GRPC_EXPERIMENTS": "theirs"}, "uvloop 10000 True 0 theirs"),
     ],
 )
-def test_tuned(environment: dict[str, str], expected: str) -> None:
+def test_run(environment: dict[str, str], expected: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True, cwd="."
     )

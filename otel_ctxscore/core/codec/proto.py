@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -15,6 +16,10 @@ from otel_ctxscore.core.spans import Event, Link, LogRecord, Origin, Resource, S
 
 HEAD = slice(18)
 _made_span = maker(Span)
+_SHORT = 96
+"""Bytes of an attribute that is remembered decoded, at most."""
+_MOST_PAIRS = 4096
+"""Attributes that are remembered decoded, at most: some 2 MB."""
 _ID_PREFIX = b"\n\x10"  # field 1, 16 bytes: how every known encoder starts a span
 
 
@@ -38,9 +43,7 @@ _request = _reader("Request")
 _resource = _reader("Resource")
 _scope = _reader("Scope")
 _span = _reader("Span")
-_span_outline = _reader("SpanOutline")
 _log = _reader("Log")
-_log_outline = _reader("LogOutline")
 _attribute = _reader("KeyValue")
 _event = _reader("Event")
 _link = _reader("Link")
@@ -76,12 +79,12 @@ def _origin(resource: bytes, scope: bytes) -> tuple[Resource, Scope]:
 
 
 def span_outline(raw: bytes) -> tuple[bytes, bytes, bytes, bool]:
-    span = _span_outline(raw)
+    span = _span(raw)
     return span.trace_id, span.span_id, span.parent_span_id, not _MARKS.isdisjoint(span.attributes)
 
 
 def log_outline(raw: bytes) -> tuple[bytes, bytes, str, bool]:
-    log = _log_outline(raw)
+    log = _log(raw)
     name = log.event_name or _event_name(raw, log)
     return log.trace_id, log.span_id, name, b"gen_ai." in raw
 
@@ -89,42 +92,15 @@ def log_outline(raw: bytes) -> tuple[bytes, bytes, str, bool]:
 def _event_name(raw: bytes, log: Any) -> str:
     if b"event.name" not in raw:
         return ""
-    found, _ = _salvaged(log.attributes)
-    name = found.get("event.name")
+    name = _salvaged(log.attributes)[0].get("event.name")
     return name if isinstance(name, str) else ""
 
 
 def open_span(raw: bytes, origin: Origin) -> Span:
-    try:
-        span = _span(raw)
-        attributes = _attributes(span.attributes)
-        events = tuple([_event_of(event) for event in span.events]) if span.events else ()
-        links = tuple([_link_of(link) for link in span.links]) if span.links else ()
-        return _span_of(span, span.status, attributes, events, links, origin, 0, 0)
-    except Malformed:
-        return _salvaged_span(raw, origin)
-
-
-def _salvaged_span(raw: bytes, origin: Origin) -> Span:
-    """The span without the attributes and events that are broken inside."""
-    span = _span_outline(raw)
+    span = _span(raw)
     attributes, lost = _salvaged(span.attributes)
-    events = tuple(readable(span.events, lambda e: _event_of(_event(e))))
-    links = tuple(readable(span.links, lambda x: _link_of(_link(x))))
-    status = next(readable([span.status], _status), _status(b""))
-    return _span_of(span, status, attributes, events, links, origin, lost, len(span.events) - len(events))
-
-
-def _span_of(
-    span: Any,
-    status: Any,
-    attributes: dict[str, Value],
-    events: tuple[Event, ...],
-    links: tuple[Link, ...],
-    origin: Origin,
-    lost_attributes: int,
-    lost_events: int,
-) -> Span:
+    events = tuple(readable(span.events, _event_of)) if span.events else ()
+    code, message = _status_of(span.status) if span.status else (0, "")
     resource, scope = origin.decoded
     return _made_span(
         span.trace_id,
@@ -136,41 +112,28 @@ def _span_of(
         span.end,
         attributes,
         events,
-        links,
-        status.code,
-        status.message,
+        tuple(readable(span.links, _link_of)) if span.links else (),
+        code,
+        message,
         resource,
         scope,
-        span.dropped_attributes_count + lost_attributes,
-        span.dropped_events_count + lost_events,
+        span.dropped_attributes_count + lost,
+        span.dropped_events_count + len(span.events) - len(events),
         span.trace_state,
         span.flags,
     )
 
 
 def open_log(raw: bytes, origin: Origin) -> LogRecord:
-    try:
-        log = _log(raw)
-        return _log_of(log, _value(log.body, 0), _attributes(log.attributes), origin, 0)
-    except Malformed:
-        return _salvaged_log(raw, origin)
-
-
-def _salvaged_log(raw: bytes, origin: Origin) -> LogRecord:
-    log = _log_outline(raw)
+    log = _log(raw)
     attributes, lost = _salvaged(log.attributes)
-    body = next(readable([log.body], lambda b: _value(_body(b), 0)), None)
-    return _log_of(log, body, attributes, origin, lost)
-
-
-def _log_of(log: Any, body: Value, attributes: dict[str, Value], origin: Origin, lost: int) -> LogRecord:
     resource, scope = origin.decoded
     named = attributes.get("event.name")
     return LogRecord(
         log.trace_id,
         log.span_id,
         log.event_name or (named if isinstance(named, str) else ""),
-        body,
+        next(readable([log.body], lambda written: _value(_body(written), 0)), None),
         attributes,
         log.time or log.observed,
         resource,
@@ -179,27 +142,61 @@ def _log_of(log: Any, body: Value, attributes: dict[str, Value], origin: Origin,
     )
 
 
-def _salvaged(parts: Iterable[bytes]) -> tuple[dict[str, Value], int]:
+def _pair_of(written: bytes) -> tuple[str, Value]:
+    attribute = _attribute(written)
+    value = attribute.value
+    return attribute.key, value.string or _value(value, 0)  # most are text: no function is called for them
+
+
+class _ShortPairs(dict[bytes, tuple[str, Value]]):
+    """Short attributes by the bytes they came in. Most of them stand in many spans, byte for byte: they are decoded
+    once and share their text."""
+
+    def __missing__(self, written: bytes) -> tuple[str, Value]:
+        pair = _pair_of(written)
+        if not isinstance(pair[1], (list, dict)):
+            if len(self) >= _MOST_PAIRS:
+                self.clear()
+            self[written] = pair
+        return pair
+
+
+_short_pairs = _ShortPairs()
+
+
+def _attributes(written: Iterable[bytes]) -> dict[str, Value]:
+    """Raises Malformed where one of them cannot be read."""
+    found: dict[str, Value] = {}
+    for one in written:
+        key, value = _short_pairs[one] if len(one) <= _SHORT else _pair_of(one)
+        found[key] = value
+    return found
+
+
+def _salvaged(written: Sequence[bytes]) -> tuple[dict[str, Value], int]:
     """The attributes that can be read, and how many cannot."""
-    pairs = list(parts)
-    found = list(readable(pairs, lambda pair: _attributes([_attribute(pair)])))
-    return {key: value for one in found for key, value in one.items()}, len(pairs) - len(found)
+    try:
+        return _attributes(written), 0
+    except Malformed:
+        found = list(readable(written, _pair_of))
+        return dict(found), len(written) - len(found)
 
 
-def _event_of(event: Any) -> Event:
+def _event_of(written: bytes) -> Event:
+    event = _event(written)
     return Event(event.name, _attributes(event.attributes), event.time)
 
 
-def _link_of(link: Any) -> Link:
+def _link_of(written: bytes) -> Link:
+    link = _link(written)
     return Link(link.trace_id, link.span_id, _attributes(link.attributes))
 
 
-def _attributes(pairs: Iterable[Any], depth: int = 0) -> dict[str, Value]:
-    found: dict[str, Value] = {}
-    for pair in pairs:
-        value = pair.value
-        found[pair.key] = value.string or _value(value, depth)  # most are text: no function is called for them
-    return found
+@lru_cache(maxsize=64)
+def _status_of(written: bytes) -> tuple[int, str]:
+    """Code and message; of a status that cannot be read, those of none."""
+    status = next(readable([written], _status), None)
+    return (status.code, status.message) if status else (0, "")
 
 
 def _value(value: Any, depth: int) -> Value:
@@ -209,6 +206,6 @@ def _value(value: Any, depth: int) -> Value:
     if which == "array":
         return [_value(one, deeper(depth)) for one in value.array.values]
     if which == "map":
-        return _attributes(value.map.values, deeper(depth))
+        return {pair.key: _value(pair.value, deeper(depth)) for pair in value.map.values}
     scalar: Value = getattr(value, which) if which else None
     return scalar

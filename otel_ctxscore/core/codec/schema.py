@@ -1,7 +1,8 @@
 """The messages of OTLP as this project reads them, built with protobuf's descriptor API.
 
-An embedded message, a string and a `bytes` field share one wire form. So a mirror that declares the spans of a request
-as bytes finds their limits without decoding them. Another declares strings as bytes and reads what is not UTF-8, for
+An embedded message, a string and a `bytes` field share one wire form. So these messages declare the spans of a request,
+and the attributes, events and links of a span, as bytes: their limits are found without decoding them, and one that is
+broken inside spoils no other. A mirror of each message declares strings as bytes and reads what is not UTF-8, for
 senders cut long values in the middle of a character and the messages with strings refuse all for it: what it read is
 mended and read again. Field numbers: opentelemetry-proto v1.
 """
@@ -26,45 +27,42 @@ _SCALARS = {
 }
 
 # A name that ends in * is repeated.
-_SPAN = {
-    "trace_id": (1, "bytes"),
-    "span_id": (2, "bytes"),
-    "trace_state": (3, "text"),
-    "parent_span_id": (4, "bytes"),
-    "name": (5, "text"),
-    "kind": (6, "int32"),
-    "start": (7, "fixed64"),
-    "end": (8, "fixed64"),
-    "dropped_attributes_count": (10, "uint32"),
-    "dropped_events_count": (12, "uint32"),
-    "status": (15, "Status"),
-    "flags": (16, "fixed32"),
-}
-_LOG = {
-    "time": (1, "fixed64"),
-    "dropped_attributes_count": (7, "uint32"),
-    "trace_id": (9, "bytes"),
-    "span_id": (10, "bytes"),
-    "observed": (11, "fixed64"),
-    "event_name": (12, "text"),
-}
 _MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
     "Request": {"resources*": (1, "Resources")},
     "Resources": {"resource": (1, "bytes"), "scopes*": (2, "Scopes")},
     "Scopes": {"scope": (1, "bytes"), "records*": (2, "bytes")},
-    "Resource": {"attributes*": (1, "KeyValue")},
-    "Scope": {"name": (1, "text"), "version": (2, "text"), "attributes*": (3, "KeyValue")},
-    "SpanOutline": {
-        **_SPAN,
+    "Resource": {"attributes*": (1, "bytes")},
+    "Scope": {"name": (1, "text"), "version": (2, "text"), "attributes*": (3, "bytes")},
+    "Span": {
+        "trace_id": (1, "bytes"),
+        "span_id": (2, "bytes"),
+        "trace_state": (3, "text"),
+        "parent_span_id": (4, "bytes"),
+        "name": (5, "text"),
+        "kind": (6, "int32"),
+        "start": (7, "fixed64"),
+        "end": (8, "fixed64"),
+        "attributes*": (9, "bytes"),
+        "dropped_attributes_count": (10, "uint32"),
+        "events*": (11, "bytes"),
+        "dropped_events_count": (12, "uint32"),
+        "links*": (13, "bytes"),
         "status": (15, "bytes"),
-        **{f"{n}*": (f, "bytes") for n, f in (("attributes", 9), ("events", 11), ("links", 13))},
+        "flags": (16, "fixed32"),
     },
-    "Span": {**_SPAN, "attributes*": (9, "KeyValue"), "events*": (11, "Event"), "links*": (13, "Link")},
     "Status": {"message": (2, "text"), "code": (3, "int32")},
-    "Event": {"time": (1, "fixed64"), "name": (2, "text"), "attributes*": (3, "KeyValue")},
-    "Link": {"trace_id": (1, "bytes"), "span_id": (2, "bytes"), "attributes*": (4, "KeyValue")},
-    "LogOutline": {**_LOG, "body": (5, "bytes"), "attributes*": (6, "bytes")},
-    "Log": {**_LOG, "body": (5, "Value"), "attributes*": (6, "KeyValue")},
+    "Event": {"time": (1, "fixed64"), "name": (2, "text"), "attributes*": (3, "bytes")},
+    "Link": {"trace_id": (1, "bytes"), "span_id": (2, "bytes"), "attributes*": (4, "bytes")},
+    "Log": {
+        "time": (1, "fixed64"),
+        "body": (5, "bytes"),
+        "attributes*": (6, "bytes"),
+        "dropped_attributes_count": (7, "uint32"),
+        "trace_id": (9, "bytes"),
+        "span_id": (10, "bytes"),
+        "observed": (11, "fixed64"),
+        "event_name": (12, "text"),
+    },
     "KeyValue": {"key": (1, "text"), "value": (2, "Value")},
     "Array": {"values*": (1, "Value")},
     "Map": {"values*": (1, "KeyValue")},
@@ -108,7 +106,7 @@ def _build(package: str, scalars: dict[str, Any]) -> dict[str, Any]:
 
 
 MESSAGES = _build("otel_ctxscore.otlp", _SCALARS)
-"""Message classes by name. `SpanOutline` and `LogOutline` leave attributes, events and links as bytes."""
+"""Message classes by name."""
 LENIENT = _build("otel_ctxscore.lenient", _SCALARS | {"text": _Field.TYPE_BYTES})
 """The same with their text as bytes."""
 

@@ -66,13 +66,12 @@ def _read(way: str, arguments: list[str]) -> float:
 
 def main(way: str, source: str, kind: str, *place: str) -> None:
     """Print how many spans a CPU-second of this process reads."""
-    process.tune()
     rate, count = 0.0 if way == "walk" else float(way), COUNT["rag" if kind == "rag" else "short"]
     with ExitStack() as stack:
         if way == "walk":
             stack.enter_context(mock.patch.object(records, "take_traces", walked))
             stack.enter_context(mock.patch.object(file, "take_any", _walked_file))
-        print(_from_file(rate, count, *place) if source == "file" else asyncio.run(_consume(rate, count, *place)))
+        print(_from_file(rate, count, *place) if source == "file" else process.run(_consume(rate, count, *place)))
 
 
 def _walked_file(body: bytes, encoding: Encoding, keeps: Callable[[bytes], bool], *, keep_own: bool) -> Taken:

@@ -98,11 +98,10 @@ async def serve(rate: float, grpc: str, http: str) -> dict[str, float]:
 
 def main(way: str, grpc: str, http: str, file: str) -> None:
     logging.basicConfig(level=logging.WARNING)
-    process.tune()
     rate = 0.0 if way == "walk" else float(way)
     takes = {"traces": walked} if way == "walk" else {}
     with mock.patch.dict(otlp_intake._TAKES, takes):
-        counts = asyncio.run(serve(rate, grpc, http))
+        counts = process.run(serve(rate, grpc, http))
     Path(file).write_text(json.dumps(counts))
     os._exit(0)  # gRPC's own threads take their time
 
