@@ -45,7 +45,7 @@ def _steps(sight: Sight) -> tuple[Message, ...]:
 
 
 def _function(sight: Sight) -> Reading:
-    """A function of the application under `trace_function`: a tool where its name is that of a retrieval, else a step."""
+    """A function of the application under `trace_function`: a tool where it retrieves by its name, else a step."""
     attributes = sight.span.attributes
     given: Value = {k.removeprefix(PARAMETER): v for k, v in attributes.items() if k.startswith(PARAMETER)}
     role = Role.TOOL if retrieves(sight.span.name) else Role.CHAIN
@@ -70,8 +70,9 @@ DIALECT = Dialect(
     "(older: AZURE_TRACING_GEN_AI_CONTENT_RECORDING_ENABLED=true)",
     off_by_default=True,
     example={
-        "gen_ai.operation.name": "create_message",
-        "event": "gen_ai.user.message",
-        "gen_ai.event.content": '{"content": "How long is the warranty?", "role": "user"}',
+        "gen_ai.operation.name": "process_thread_run",
+        "event": "gen_ai.run_step.tool_calls",
+        "gen_ai.event.content": '{"tool_calls": [{"id": "1", "type": "file_search", "file_search": '
+        '{"results": [{"content": [{"type": "text", "text": "The warranty is 24 months."}]}]}}]}',
     },
 )
