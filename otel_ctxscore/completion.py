@@ -55,7 +55,7 @@ class Answer:
     """What came back. `text` is the content or the arguments of the tool call; `reasoning` the reasoning channel.
 
     `finish_reason` is OpenAI's word (`stop`, `length`, `content_filter`, `tool_calls`), empty where there was no
-    choice at all. Tokens are None where the provider states none. `model` is the name the provider answers under.
+    choice at all, `malformed` where what came was no completion. Tokens are None where the provider states none. `model` is the name the provider answers under.
     """
 
     text: str = ""

@@ -25,6 +25,8 @@ class Price(Section):
     """US dollars for a million prompt tokens."""
     output: Annotated[float, Field(ge=0)]
     """US dollars for a million completion tokens."""
+    cached_input: Annotated[float, Field(ge=0)] | None = None
+    """The same for prompt tokens that the provider had cached; where null they cost as the others."""
 
 
 class LlmJudge(Section):

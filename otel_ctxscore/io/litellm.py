@@ -9,14 +9,17 @@ import asyncio
 import json
 import logging
 import os
+import re
 import time
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from otel_ctxscore.completion import Answer, CompletionError, Fault, Question
-from otel_ctxscore.io.litellm_faults import completion_error, unaccepted
+from otel_ctxscore.io.litellm_faults import completion_error, malformed, unaccepted
 from otel_ctxscore.ports import ConfigError
 
 Structured = Literal["json_schema", "tool", "prompt"]
@@ -27,6 +30,9 @@ _OURS = frozenset(
 _NEVER = 3600.0
 """Seconds. The deadline is ours; litellm makes a client with a connection pool for each different time-out."""
 _NAME = "judgement"
+_MOST_TOKENS = 1_000_000_000
+"""A count that no call can have is none."""
+_MODEL_NAME = re.compile(r"[!-~]{1,200}")
 _QUIET = ("LiteLLM", "openai", "httpx", "httpcore")
 _ALONE = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -40,10 +46,12 @@ _ALONE = {
 def _import() -> Any:
     """litellm, set up to keep to itself: no network of its own, no telemetry, and no log lines.
 
-    What its loggers and those below it write can hold a key (in a URL) or the text of a prompt.
+    What its loggers and those below it write can hold a key (in a URL) or the text of a prompt; what pydantic warns
+    of, some of the text of a reply.
     """
     for name, value in _ALONE.items():
         os.environ.setdefault(name, value)
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings")
     import litellm
 
     litellm.telemetry = False
@@ -74,6 +82,8 @@ class LiteLLMCompletion:
         refused = _OURS & set(params or {})
         if refused:
             raise ConfigError(f"params: {', '.join(sorted(refused))} cannot be set there")
+        if api_base is not None and not _is_url(api_base):
+            raise ConfigError("api_base: it is no URL; write http://... or https://...")
         self.litellm = _import()
         self._provider = self._known_provider(api_base)
         self._structured: Structured = structured or self._best_structure()
@@ -109,6 +119,8 @@ class LiteLLMCompletion:
                     try:
                         return _answer(await self.litellm.acompletion(**self._call(question)))
                     except Exception as error:
+                        if malformed(error):
+                            return Answer(finish_reason="malformed")
                         if not self._does_without(error):
                             raise completion_error(error, time.time()) from None
         except TimeoutError:
@@ -174,33 +186,51 @@ class LiteLLMCompletion:
         return "temperature" in (known or ())
 
 
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def _answer(response: Any) -> Answer:
     """What litellm returns, as a value. A reply without a choice is an empty answer."""
     usage = getattr(response, "usage", None)
     details = getattr(usage, "prompt_tokens_details", None)
     tokens: dict[str, Any] = {
-        "prompt_tokens": getattr(usage, "prompt_tokens", None) or None,
-        "completion_tokens": getattr(usage, "completion_tokens", None),
-        "cached_tokens": getattr(details, "cached_tokens", None) or 0,
+        "prompt_tokens": _count(getattr(usage, "prompt_tokens", None)),
+        "completion_tokens": _count(getattr(usage, "completion_tokens", None)),
+        "cached_tokens": _count(getattr(details, "cached_tokens", None)) or 0,
     }
     if not response.choices:
         return Answer(**tokens)
     choice = response.choices[0]
     message = choice.message
+    name = _text(response.model)
     return Answer(
-        text=_tool_arguments(message) or _text(message.content),
+        text=_arguments(message) or _text(message.content),
         reasoning=_text(getattr(message, "reasoning_content", None)),
         refusal=_text(getattr(message, "refusal", None) or (message.provider_specific_fields or {}).get("refusal")),
         finish_reason=_text(choice.finish_reason),
-        model=_text(response.model),
+        model=name if _MODEL_NAME.fullmatch(name) else "",
         **tokens,
     )
 
 
-def _tool_arguments(message: Any) -> str:
-    calls = getattr(message, "tool_calls", None)
-    arguments = calls[0].function.arguments if calls else ""
-    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+def _count(value: object) -> int | None:
+    """A number of tokens; None where none is stated, which litellm turns into 0, or what is stated is none."""
+    return value if isinstance(value, int) and 0 < value <= _MOST_TOKENS else None
+
+
+def _arguments(message: Any) -> str:
+    """The arguments of all calls, one below the other: two calls that differ are two answers. Empty where they hold
+    nothing."""
+    functions = [call.function for call in getattr(message, "tool_calls", None) or ()]
+    functions.append(getattr(message, "function_call", None))
+    given = [getattr(function, "arguments", None) for function in functions]
+    texts = [one if isinstance(one, str) else json.dumps(one) for one in given if one]
+    return "\n".join(text for text in texts if text.strip() not in ("", "{}", "null"))
 
 
 def _text(value: object) -> str:

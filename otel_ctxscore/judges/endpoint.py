@@ -20,6 +20,8 @@ _SHARE_OF_ONE_TRY = 2 / 3
 """Of the deadline: a connection that hangs leaves time for another try."""
 _STOPPED_FOR = 300.0
 """Seconds after a refused key before it is tried again: keys and permissions are put right at the provider."""
+_SHORTEST_TRY = 0.05
+"""Seconds. With less than that left, no call is made that could only be cut off."""
 _SPREAD = 0.25
 """Seconds over which calls start again after a shared pause."""
 
@@ -63,7 +65,7 @@ class Endpoint:
                 if self.circuit.is_open:
                     raise OutageError(error.detail) from error
                 pause = self._pause(error, failed, watch.deadline)
-                if not error.fault.passes or failed == tries or pause >= watch.left:
+                if not error.fault.passes or failed == tries or pause + _SHORTEST_TRY > watch.left:
                     raise
             with watch.running():
                 await asyncio.sleep(pause)
@@ -86,7 +88,7 @@ class Endpoint:
             return answer, now() - began
 
     def _seconds(self, watch: Stopwatch) -> float:
-        return min(watch.left, watch.deadline * _SHARE_OF_ONE_TRY)
+        return max(0.0, min(watch.left, watch.deadline * _SHARE_OF_ONE_TRY))
 
     def _refuse_if_stopped(self) -> None:
         if self.stopped is not None and now() < self._stopped_until:
@@ -98,10 +100,11 @@ class Endpoint:
             await asyncio.sleep(pause + random.uniform(0, _SPREAD))
 
     def _pause(self, error: CompletionError, failed: int, deadline: float) -> float:
-        """Seconds before the next try. A stated pause holds for every call of this model, up to the deadline."""
-        if error.fault is Fault.BUSY and error.retry_after is not None:
-            return min(error.retry_after, deadline)
-        most = min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2 ** (failed - 1))
+        """Seconds before the next try. A stated pause holds for every call of this model, up to the deadline; one that
+        is stated as nothing is none."""
+        if error.fault is Fault.BUSY and (error.retry_after or 0) >= _FIRST_BACKOFF:
+            return min(error.retry_after or 0, deadline)
+        most = min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2 ** min(failed - 1, 10))
         backoff = random.uniform(most / 2, most)
         return backoff if error.retry_after is None else min(deadline, max(backoff, error.retry_after))
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from otel_ctxscore.completion import Completion, CompletionError, Fault, Question
 from otel_ctxscore.core.model import JudgedBy, Judgement, RagRun, Verdict
@@ -38,7 +39,10 @@ REASONS = {
 _SHARE_OF_INPUT = 0.7
 """Of what a model takes: token counts here are estimates."""
 _MOST_VERSIONS = 100
-"""Names of models that are remembered; a provider may answer under any."""
+"""Names of models, each a version and a series of its own; a provider may answer under any number of them."""
+_FURTHER = "(other)"
+_SECRET = re.compile(r"(key|token|secret|password|credentials?|authorization)$", re.IGNORECASE)
+"""What a parameter is called that changes with no verdict, but with the rotation of keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,15 +232,23 @@ class LLMJudge:
     def _by(self, asked: str, spending: Spending) -> JudgedBy:
         """Who judged: the model that really answered, for an alias moves without notice."""
         model = answered(asked, spending.answered_as)
-        if model not in self._versions and len(self._versions) < _MOST_VERSIONS:
+        if model not in self._versions and len(self._versions) >= _MOST_VERSIONS:
+            model = f"{asked} {_FURTHER}"
+        if model not in self._versions:
             self._versions[model] = self._version(model)
-        return spending.by(self.tier, model, self._versions.get(model) or self._version(model), self.options.criterion)
+        return spending.by(self.tier, model, self._versions[model], self.options.criterion)
 
     def _version(self, model: str) -> str:
         options = self.options
         parts = [prompt.fingerprint(options.criterion), model, options.history, options.prompt_tokens]
-        text = json.dumps([*parts, list(options.redact), dict(options.params)], sort_keys=True, default=str)
+        text = json.dumps([*parts, list(options.redact), _without_secrets(options.params)], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _without_secrets(params: Any) -> Any:
+    if isinstance(params, Mapping):
+        return {key: _without_secrets(value) for key, value in params.items() if not _SECRET.search(str(key))}
+    return params
 
 
 def answered(asked: str, said: str) -> str:

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from otel_ctxscore.completion import Answer
-
 _MILLION = 1_000_000
 
 
@@ -24,14 +22,12 @@ class Price:
     output: float
     cached_input: float | None = None
 
-    def of(self, answer: Answer) -> float | None:
-        """What an answer cost, None where its provider states no tokens."""
-        if answer.prompt_tokens is None or answer.completion_tokens is None:
-            return None
-        cached = min(answer.cached_tokens, answer.prompt_tokens)
+    def of(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
+        """What a call of so many tokens cost. `cached_tokens` are those of the prompt that the provider had ready."""
+        cached = min(max(cached_tokens, 0), prompt_tokens)
         rate = self.input if self.cached_input is None else self.cached_input
-        fresh = (answer.prompt_tokens - cached) * self.input
-        return (fresh + cached * rate + answer.completion_tokens * self.output) / _MILLION
+        fresh = (prompt_tokens - cached) * self.input
+        return (fresh + cached * rate + completion_tokens * self.output) / _MILLION
 
 
 def price(model: str, own: Mapping[str, Price]) -> Price | None:

@@ -24,7 +24,7 @@ _YES = {"yes": True, "true": True, "no": False, "false": False}
 _NOTHING = {"none", "nothing", "nothingismissing", "n/a", "null", "-"}
 """What models write in place of an empty list. It would else count as a missing piece."""
 _NUMBER = re.compile(r"\d{1,3}(\.\d{1,18})?|\.\d{1,18}", re.ASCII)
-_LABEL = re.compile(r"(?:context[ _]?)?\[?(\d{1,6})\]?", re.ASCII)
+_LABEL = re.compile(r"(?:context[ _]?)?\[?(\d{1,6})\]?", re.ASCII | re.IGNORECASE)
 _NO_JSON = "the reply held no JSON object of the form that was asked for"
 _LONGEST = 2_000_000
 """Characters of a reply that are read. The largest limit that is asked for gives some half of it."""

@@ -12,8 +12,9 @@ from otel_ctxscore.judges.quoting import tokens
 
 @dataclass(slots=True)
 class Spending:
-    """Sums over the calls of a run. The cost is None as soon as that of one call is unknown; tokens that a
-    provider does not state are estimated. `answered_as` is the model's name in the last reply."""
+    """Sums over the calls of a run. The cost is None as soon as the price of one call is unknown; tokens that a
+    provider does not state are estimated, and cost what so many cost. `answered_as`
+    is the model's name in the last reply."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -25,14 +26,16 @@ class Spending:
     answered_as: str = ""
 
     def add(self, question: Question, answer: Answer, seconds: float, price: Price | None) -> None:
-        cost = None if price is None else price.of(answer)
+        asked, said = answer.prompt_tokens, answer.completion_tokens
+        asked = sum(tokens(m["content"]) for m in question.messages) if asked is None else asked
+        said = tokens(answer.text + answer.reasoning) if said is None else said
+        self.prompt_tokens += asked
+        self.completion_tokens += said
+        cost = None if price is None else price.of(asked, said, answer.cached_tokens)
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
         self.calls += 1
-        self.answered_as = answer.model or self.answered_as
+        self.answered_as = answer.model
         self.seconds += seconds
-        asked, said = answer.prompt_tokens, answer.completion_tokens
-        self.prompt_tokens += sum(tokens(m["content"]) for m in question.messages) if asked is None else asked
-        self.completion_tokens += tokens(answer.text + answer.reasoning) if said is None else said
 
     def by(self, tier: str, model: str, version: str, criterion: str | None) -> JudgedBy:
         return JudgedBy(

@@ -25,7 +25,10 @@ from otel_ctxscore.ports import ConfigError, JudgeError
 from otel_ctxscore.testing import Call, Reply, ScriptedJudgeServer, verdicts
 from otel_ctxscore.testing.judge_server import Answer
 
-pytestmark = pytest.mark.slow  # importing litellm takes seconds
+pytestmark = [
+    pytest.mark.slow,  # importing litellm takes seconds
+    pytest.mark.filterwarnings("ignore:Pydantic serializer warnings"),  # as the completion has it, for a whole process
+]
 MODEL = "openai/my-own-7b"
 GOOD = verdicts([True, False])
 TEXT = json.dumps(GOOD)
@@ -94,6 +97,12 @@ FAULTS: dict[str, tuple[list[Answer], list[bool] | Reason, int]] = {
     "404": ([Reply(status=404, content=ERROR)], Reason.JUDGE_REJECTED, 1),
     "413": ([Reply(status=413, content=ERROR)], Reason.JUDGE_REJECTED, 1),
     "422": ([Reply(status=422, content=ERROR)], Reason.JUDGE_REJECTED, 1),
+    "409": ([Reply(status=409, content=ERROR), GOOD], USEFUL, 2),
+    "425": ([Reply(status=425, content=ERROR), GOOD], USEFUL, 2),
+    "501": ([Reply(status=501, content=ERROR)], Reason.JUDGE_REJECTED, 1),
+    "304": ([Reply(status=304, raw=b"")], Reason.JUDGE_REJECTED, 1),
+    "429 and no credit": ([Reply(status=429, content={"code": "insufficient_quota"})], Reason.JUDGE_REJECTED, 1),
+    "200 with an error": ([Reply(raw=b'{"error": {"message": "slow down", "code": 429}}'), GOOD], USEFUL, 2),
 }
 
 
@@ -101,6 +110,74 @@ FAULTS: dict[str, tuple[list[Answer], list[bool] | Reason, int]] = {
 async def test_every_answer_of_a_provider_has_its_outcome(name: str) -> None:
     replies, expected, calls = FAULTS[name]
     assert await outcome(replies) == (expected, calls)
+
+
+def completion(message: object, **more: object) -> Reply:
+    """A body as the protocol has it, with any message."""
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    body = {"id": "x", "object": "chat.completion", "created": 1, "model": "my-own-7b", "choices": [choice], **more}
+    return Reply(raw=json.dumps(body).encode())
+
+
+def called(*arguments: object, content: str | None = None) -> Reply:
+    """Calls with these arguments."""
+    calls = [{"id": "c", "type": "function", "function": {"name": "judgement", "arguments": one}} for one in arguments]
+    return completion({"role": "assistant", "content": content, "tool_calls": calls})
+
+
+OTHER = json.dumps(verdicts([False, True]))
+WHOLE = {"role": "assistant", "content": TEXT}
+BODIES: dict[str, tuple[Reply, list[bool] | Reason]] = {
+    "arguments as an object": (called(GOOD), USEFUL),
+    "arguments twice": (called(TEXT, TEXT), USEFUL),
+    "arguments in the second call": (called("{}", TEXT), USEFUL),
+    "no arguments": (called(None, content=TEXT), USEFUL),
+    "empty arguments": (called("{}", content=TEXT), USEFUL),
+    "arguments that differ": (called(TEXT, OTHER), Reason.JUDGE_UNREADABLE),
+    "half of the arguments": (called(TEXT[:40]), Reason.JUDGE_TRUNCATED),
+    "the older form of a call": (completion({"content": None, "function_call": {"name": "j", "arguments": TEXT}}), USEFUL),
+    "a call without a function": (completion({"content": TEXT, "tool_calls": [{"id": "c", "function": None}]}), Reason.JUDGE_UNREADABLE),
+    "content and reasoning": (completion({"content": TEXT, "reasoning_content": OTHER}), USEFUL),
+    "content in parts": (completion({"content": [{"type": "text", "text": TEXT}]}), Reason.JUDGE_UNREADABLE),
+    "no message": (completion(None), Reason.JUDGE_UNREADABLE),
+    "choices that are none": (completion({}, choices=None), Reason.JUDGE_UNREADABLE),
+    "a stream's choice": (completion({}, choices=[{"index": 0, "delta": WHOLE}]), Reason.JUDGE_UNREADABLE),
+    "a list": (Reply(raw=b"[]"), Reason.JUDGE_UNREADABLE),
+    "null": (Reply(raw=b"null"), Reason.JUDGE_UNREADABLE),
+    "an unknown end": (completion({}, choices=[{"index": 0, "message": WHOLE, "finish_reason": "abort"}]), USEFUL),
+    "no end": (completion({}, choices=[{"index": 0, "message": WHOLE, "finish_reason": None}]), USEFUL),
+    "a name of a model that is none": (completion(WHOLE, model="m\n{x}" * 2000), USEFUL),
+    "twenty megabytes": (completion({"content": TEXT + " " * 20_000_000}), Reason.JUDGE_UNREADABLE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BODIES)
+async def test_a_body_is_read_or_it_is_no_answer_and_no_outage(name: str) -> None:
+    reply, expected = BODIES[name]
+    found, calls = await outcome([reply])
+    assert found == expected
+    assert calls == (1 if isinstance(expected, list) else 2)
+
+
+@pytest.mark.parametrize(
+    ("usage", "stated"),
+    [
+        ((1000, 100), True),
+        (None, False),
+        ((-5, -7), False),
+        ((0, 0), False),
+        ((10**30, 10**30), False),
+    ],
+)
+async def test_tokens_are_as_stated_or_estimated_and_never_less_than_nothing(
+    usage: tuple[int, int] | None, stated: bool
+) -> None:
+    with ScriptedJudgeServer(replies=[Reply(content=GOOD, usage=usage)]) as server:
+        by = (await judge_at(server, prices={MODEL: {"input": 1, "output": 10}}).judge(RUN)).judged_by
+    assert by is not None
+    assert ((by.prompt_tokens, by.completion_tokens) == (1000, 100)) is stated
+    assert 0 < by.tokens < 10_000
+    assert by.cost_usd == pytest.approx((by.prompt_tokens + 10 * by.completion_tokens) / 1e6)
 
 
 @pytest.mark.parametrize(
@@ -117,13 +194,26 @@ def in_an_hour() -> str:
     return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 3600))
 
 
-@pytest.mark.parametrize(("header", "seconds"), [(lambda: "2", 2), (in_an_hour, 3600)], ids=["seconds", "date"])
-async def test_a_stated_pause_comes_through(header: Callable[[], str], seconds: float) -> None:
-    with ScriptedJudgeServer(replies=[Reply(status=429, headers={"Retry-After": header()})]) as server:
-        with pytest.raises(CompletionError) as error:
-            await LiteLLMCompletion(MODEL, api_base=server.url, api_key=KEY).complete(_question(), 2)
-        assert error.value.retry_after is not None
-        assert error.value.retry_after == pytest.approx(seconds, abs=60)
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        (lambda: {"Retry-After": "2"}, 2),
+        (lambda: {"Retry-After": in_an_hour()}, 3600),
+        (lambda: {"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0),
+        (lambda: {"Retry-After": "9" * 400}, float("inf")),
+        (lambda: {"Retry-After": "3", "retry-after-ms": "2500"}, 2.5),
+        (lambda: {"Retry-After": "-5", "x-ratelimit-reset-requests": "6m0s"}, None),
+        (lambda: {"Retry-After": "soon"}, None),
+        (lambda: {"Retry-After": "1, 2"}, None),
+        (lambda: {"Retry-After": "", "retry-after-ms": "nan"}, None),
+    ],
+)
+async def test_a_stated_pause_comes_through(headers: Callable[[], dict[str, str]], seconds: float | None) -> None:
+    replies = [Reply(status=429, headers=headers())]
+    with ScriptedJudgeServer(replies=replies) as server, pytest.raises(CompletionError) as error:
+        await LiteLLMCompletion(MODEL, api_base=server.url, api_key=KEY).complete(_question(), 2)
+    stated = error.value.retry_after
+    assert stated == seconds if seconds is None else stated == pytest.approx(seconds, abs=60)
 
 
 def _question() -> Question:
@@ -180,6 +270,12 @@ async def test_parameters_of_ones_own_go_along() -> None:
 def test_parameters_that_are_ours_are_refused(params: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=r"^params: "):
         LiteLLMCompletion(MODEL, params=params)
+
+
+@pytest.mark.parametrize("url", ["htp://x/v1", "http:///v1", "http://[::zz]/v1", "http://h:99999/v1", "h:80/v1"])
+def test_an_address_that_is_none_is_told_at_the_start(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"^api_base: "):
+        LiteLLMCompletion(MODEL, api_base=url)
 
 
 def test_a_name_that_no_provider_has_is_told_at_the_start() -> None:

@@ -13,6 +13,7 @@ from otel_ctxscore.ports import JudgeError
 from otel_ctxscore.testing import Call, verdicts
 from tests.judges.attacks import ATTACKS
 from tests.judges.completions import ScriptedCompletion, said
+from tests.judges.more_attacks import MORE_ATTACKS
 from tests.virtual_time import run
 
 FACT = "The ledger service listens on port 7443."
@@ -49,10 +50,15 @@ def quoting_after(call: Call) -> Answer:
     return said(json.dumps(truth(call)) + "\n\nI was shown:\n" + "\n".join(text for _, text in call.quoted))
 
 
-def judged(script: Callable[[Call], Answer], place: str, attack: str) -> list[bool | None] | Reason:
+def only_repeating(call: Call) -> Answer:
+    """Has not judged: it says what was to be judged."""
+    return said(call.contexts[0])
+
+
+def judged(script: Callable[[Call], Answer], place: str, text: str) -> list[bool | None] | Reason:
     judge = LLMJudge([ScriptedCompletion(script)])
     try:
-        judgement = run(judge.judge(PLACES[place](ATTACKS[attack])))
+        judgement = run(judge.judge(PLACES[place](text)))
     except JudgeError as error:
         return error.reason
     return [verdict.is_useful for verdict in judgement.verdicts]
@@ -61,21 +67,36 @@ def judged(script: Callable[[Call], Answer], place: str, attack: str) -> list[bo
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_nothing_leaves_its_quotes(attack: str, place: str) -> None:
-    assert judged(obedient, place, attack) == [False, True]
+    assert judged(obedient, place, ATTACKS[attack]) == [False, True]
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_judge_that_repeats_the_text_before_or_after_its_answer_is_not_misread(attack: str, place: str) -> None:
     for script in (quoting, quoting_after):
-        outcome = judged(script, place, attack)
+        outcome = judged(script, place, ATTACKS[attack])
         assert outcome == [False, True] or isinstance(outcome, Reason)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_judge_that_only_repeats_the_text_has_not_judged(attack: str) -> None:
-    outcome = judged(lambda call: said(call.contexts[0]), "whole context", attack)
-    assert isinstance(outcome, Reason)
+    assert isinstance(judged(only_repeating, "whole context", ATTACKS[attack]), Reason)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_text_of_the_second_set_moves_a_verdict(place: str) -> None:
+    moved: list[tuple[str, object]] = []
+    for name, text in MORE_ATTACKS.items():
+        outcomes = {script: judged(script, place, text) for script in (obedient, quoting, quoting_after)}
+        moved += [(name, o) for o in outcomes.values() if o != [False, True] and not isinstance(o, Reason)]
+        moved += [(name, o) for o in (outcomes[obedient],) if isinstance(o, Reason)]
+    assert len(MORE_ATTACKS) > 60
+    assert not moved
+
+
+def test_repeating_the_second_set_is_no_judgement() -> None:
+    outcomes = {name: judged(only_repeating, "whole context", text) for name, text in MORE_ATTACKS.items()}
+    assert {name: o for name, o in outcomes.items() if not isinstance(o, Reason)} == {}
 
 
 def test_the_attacks_are_seen_by_a_judge_without_quotes() -> None:
@@ -87,4 +108,4 @@ def test_the_attacks_are_seen_by_a_judge_without_quotes() -> None:
         }
         return obedient(Call(body, {}, 0.0))
 
-    assert judged(leaking, "context", "instruction") == [True, True]
+    assert judged(leaking, "context", ATTACKS["instruction"]) == [True, True]

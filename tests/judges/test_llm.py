@@ -138,14 +138,14 @@ def test_a_run_that_nothing_can_score_reaches_no_model() -> None:
     assert not model.questions
 
 
-def test_tokens_that_are_not_stated_are_estimated_and_their_cost_is_unknown() -> None:
+def test_tokens_that_are_not_stated_are_estimated_and_cost_what_so_many_cost() -> None:
     answer = said(verdicts([True, False]), prompt_tokens=None, completion_tokens=None)
     judge = LLMJudge([ScriptedCompletion(in_order(answer))], Options(prices={"openai/scripted": Price(1, 10)}))
     by = run(judge.judge(run_of(*TWO))).judged_by
     assert by is not None
-    assert by.cost_usd is None
     assert by.prompt_tokens > 300
     assert by.completion_tokens > 20
+    assert by.cost_usd == pytest.approx((by.prompt_tokens + by.completion_tokens * 10) / 1e6)
 
 
 def test_an_unknown_price_is_never_zero() -> None:
@@ -227,6 +227,16 @@ def test_the_criterion_is_in_the_prompt_and_in_the_provenance() -> None:
     assert "It names a port." in model.calls[0].outside
     assert judgement.judged_by is not None
     assert judgement.judged_by.criterion == "It names a port."
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"api_key": "new"}, {"aws_secret_access_key": "new"}, {"extra_headers": {"Authorization": "Bearer new"}}],
+)
+def test_a_key_that_is_rotated_begins_no_new_series(params: dict[str, Any]) -> None:
+    rotated = json.loads(json.dumps(params).replace("new", "old"))
+    versions = {LLMJudge([ScriptedCompletion()], Options(params=one)).version for one in (params, rotated)}
+    assert len(versions) == 1
 
 
 class Known:
@@ -322,6 +332,28 @@ def test_a_run_that_is_given_up_leaves_nothing_behind() -> None:
 )
 def test_the_model_that_really_answered_is_named(asked: str, said: str, name: str) -> None:
     assert answered(asked, said) == name
+
+
+def test_a_provider_of_a_thousand_names_gets_no_more_than_a_hundred_versions() -> None:
+    names = iter(range(1000))
+    model = ScriptedCompletion(lambda call: replace(agreeing(call), model=f"m{next(names)}"), model="openai/m")
+    judge = LLMJudge([model])
+
+    async def signed() -> set[tuple[str, str]]:
+        by = [(await judge.judge(run_of(f"c{i}"))).judged_by for i in range(200)]
+        return {(one.model, one.version) for one in by if one is not None}
+
+    found = run(signed())
+    assert len(found) == 100
+    assert "openai/m (other)" in dict(found)
+
+
+def test_what_one_model_said_names_no_other() -> None:
+    first = ScriptedCompletion(in_order(replace(ONE_SHORT, model="first-dated"), down()), model="openai/first")
+    second = ScriptedCompletion(in_order(GOOD), model="openai/second")
+    by = run(LLMJudge([first, second]).judge(run_of(*TWO))).judged_by
+    assert by is not None
+    assert by.model == "openai/second"
 
 
 def test_an_alias_that_moves_is_another_version() -> None:

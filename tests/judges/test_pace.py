@@ -104,6 +104,23 @@ def test_a_call_that_hangs_leaves_time_for_another() -> None:
     assert model.started[1] >= 6
 
 
+@pytest.mark.parametrize("stated", [0.0, 0.001, 0.2])
+def test_a_stated_pause_of_nothing_is_no_leave_to_hammer(stated: float) -> None:
+    model = ScriptedCompletion(in_order(busy(stated)), latency=0.01)
+    with pytest.raises(JudgeError):
+        run(LLMJudge([model], Options(deadline=60)).judge(run_of("a")))
+    assert len(model.started) < 12
+
+
+@pytest.mark.parametrize("stated", [9.97, 10.0, float("inf")])
+def test_no_call_is_made_that_could_only_be_cut_off(stated: float) -> None:
+    model = ScriptedCompletion(in_order(busy(stated)))
+    with pytest.raises(JudgeError) as error:
+        run(LLMJudge([model], Options(deadline=10)).judge(run_of("a")))
+    assert error.value.detail == "RateLimitError 429"
+    assert len(model.started) == 1
+
+
 def test_waiting_for_a_place_is_not_in_the_deadline() -> None:
     model = ScriptedCompletion(latency=4)
     results = run(all_judged(LLMJudge([model], Options(deadline=10, max_concurrency=1)), 20, at_once=20))

@@ -1,6 +1,5 @@
 import pytest
 
-from otel_ctxscore.completion import Answer
 from otel_ctxscore.judges.prices import Price, price
 
 
@@ -22,11 +21,9 @@ def test_an_unknown_price_is_none(name: str) -> None:
     assert price(name, {}) is None
 
 
-def test_cached_tokens_have_their_own_price() -> None:
-    answer = Answer(prompt_tokens=1_000_000, completion_tokens=100_000, cached_tokens=400_000)
-    assert Price(2, 10, 0.5).of(answer) == pytest.approx(1.2 + 0.2 + 1)
-    assert Price(2, 10).of(answer) == pytest.approx(2 + 1)
-
-
-def test_without_a_count_of_tokens_the_cost_is_unknown() -> None:
-    assert Price(2, 10).of(Answer()) is None
+@pytest.mark.parametrize(
+    ("cached", "cost"), [(0, 2 + 1), (400_000, 1.2 + 0.2 + 1), (9_000_000, 0.5 + 1), (-400_000, 2 + 1)]
+)
+def test_cached_tokens_have_their_own_price_and_are_part_of_the_prompt(cached: int, cost: float) -> None:
+    assert Price(2, 10, 0.5).of(1_000_000, 100_000, cached) == pytest.approx(cost)
+    assert Price(2, 10).of(1_000_000, 100_000, cached) == pytest.approx(2 + 1)

@@ -21,7 +21,13 @@ from otel_ctxscore.judges.quoting import block, boundary, cut, plain, tokens
         ("</s><s>[INST] x [/INST]", "< /s>< s>[ INST] x [ /INST]"),
         ("<end_of_turn><start_of_turn>model", "< end_of_turn>< start_of_turn>model"),
         ("<<SYS>> <think>", "<< SYS>> < think>"),
-        ("<b>bold</b> <systematic> [INSTEAD] a < b [0]", "<b>bold</b> <systematic> [INSTEAD] a < b [0]"),
+        ("<tool_response><pad><unused94><extra_id_1>", "< tool_response>< pad>< unused94>< extra_id_1>"),
+        ("[THINK]x[/THINK][gMASK]<sop>[TOOL_RESULTS]", "[ THINK]x[ /THINK][ gMASK]< sop>[ TOOL_RESULTS]"),
+        ("◁think▷x◁/think▷ a ◁ b", "◁ think▷x◁ /think▷ a ◁ b"),
+        (
+            "<b>bold</b> <systematic> <padding> [INSTEAD] a < b [0]",
+            "<b>bold</b> <systematic> <padding> [INSTEAD] a < b [0]",
+        ),
         (
             "می\u200cخواهم क्\u200dष 👨\u200d👩\u200d👧 ❤\ufe0f é\tx\n",
             "می\u200cخواهم क्\u200dष 👨\u200d👩\u200d👧 ❤\ufe0f é\tx\n",
@@ -40,7 +46,7 @@ def test_what_is_shown_has_no_controls_and_stays_as_it_is(text: str) -> None:
     shown.encode()
 
 
-@given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs"], exclude_characters="<[\u2028\u2029"), max_size=50))
+@given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs"], exclude_characters="<[◁\u2028\u2029"), max_size=50))
 def test_letters_of_every_script_stay(text: str) -> None:
     without_selectors = "".join(c for c in text if not 0xE0000 <= ord(c) <= 0xE0FFF)
     assert plain(text) == without_selectors
