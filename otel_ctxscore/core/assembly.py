@@ -10,12 +10,15 @@ from __future__ import annotations
 import heapq
 import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from otel_ctxscore.core.outcomes import Closed
 from otel_ctxscore.core.receipts import Receipt
 from otel_ctxscore.core.spans import Delivery, KeptLog, KeptSpan, Origin
+
+Record = TypeVar("Record", KeptSpan, KeptLog)
 
 TRACE_BYTES, SPAN_BYTES, LOG_BYTES = 700, 310, 250
 """What an open trace takes beside its spans, and a kept span or log record beside its own bytes: objects, ids and table
@@ -91,16 +94,15 @@ class _Costs:
         self._origin: Origin | None = None
         self._charged: set[tuple[int, bytes]] = set()
 
-    def of(self, trace: Assembled, origin: Origin | None) -> int:
-        """What is new with a span of this trace and origin; None where the trace has the span already. Spans of one
-        origin stand together."""
+    def of_delivery(self) -> int:
         owed, self._owed = self._owed, 0
-        if origin is None:
-            return owed
-        if origin is not self._origin:
-            self._origin = origin
-            owed += ORIGIN_BYTES
-        if origin.size and (key := (id(origin), trace.trace_id)) not in self._charged:
+        return owed
+
+    def of_origin(self, origin: Origin, trace_id: bytes) -> int:
+        """What is new with a span of this origin. Spans of one origin stand together."""
+        owed = 0 if origin is self._origin else ORIGIN_BYTES
+        self._origin = origin
+        if origin.size and (key := (id(origin), trace_id)) not in self._charged:
             self._charged.add(key)
             owed += origin.size + ATTRIBUTE_BYTES * sum(len(part.attributes) for part in origin.decoded)
         return owed
@@ -164,36 +166,28 @@ class TraceAssembler:
     def add(self, delivery: Delivery, now: float) -> Added:
         """Take a delivery. Each trace that it bears on holds its receipt once, also where it brings nothing new: the
         source may have read again what a trace still waits with."""
-        kept = late = duplicate = 0
+        kept = late = 0
         touched: dict[bytes, Assembled] = {}
         costs = _Costs(delivery)
-        for span in delivery.spans:
-            trace = self._trace(span.trace_id, now)
+        for trace_id, spans in _by_trace(delivery.spans).items():
+            trace = self._joined(trace_id, delivery, now)
             if trace is None:
-                late += 1
+                late += len(spans)
                 delivery.receipt.use()
-                self._hold(self._leaving.get(span.trace_id), delivery)
                 continue
-            self._hold(trace, delivery)
-            known = trace.spans.get(span.span_id)
-            kept, duplicate = (kept + 1, duplicate) if known is None else (kept, duplicate + 1)
-            new = self._take_span(trace, span, known)
-            if new:
-                touched[span.trace_id] = trace
-            self._grow(trace, costs.of(trace, span.origin if new else None))
-        for log in delivery.logs:
-            trace = self._trace(log.trace_id, now)
-            self._hold(trace or self._leaving.get(log.trace_id), delivery)
-            if trace is not None:
-                new = self._take_log(trace, log)
-                if new:
-                    touched[log.trace_id] = trace
-                self._grow(trace, costs.of(trace, log.origin if new else None))
+            before = len(trace.spans)
+            if self._take_spans(trace, spans, costs):
+                touched[trace_id] = trace
+            kept += len(trace.spans) - before
+        for trace_id, logs in _by_trace(delivery.logs).items():
+            trace = self._joined(trace_id, delivery, now)
+            if trace is not None and self._take_logs(trace, logs, costs):
+                touched[trace_id] = trace
         for trace in touched.values():
             self._touch(trace, delivery, now)
         while self._beyond_caps():
             self._evict_one()
-        return Added(kept, late, duplicate)
+        return Added(kept, late, len(delivery.spans) - kept - late)
 
     def due(self, now: float) -> list[Assembled]:
         """The traces that are complete by now. Whoever takes one has to `release` or `park` it."""
@@ -265,41 +259,50 @@ class TraceAssembler:
     def _held(self, trace_id: bytes) -> Assembled | None:
         return self._open.get(trace_id) or self._parked.get(trace_id)
 
-    def _trace(self, trace_id: bytes, now: float) -> Assembled | None:
-        """The held trace with this id, a new one, or None where it is closed already."""
+    def _joined(self, trace_id: bytes, delivery: Delivery, now: float) -> Assembled | None:
+        """The held trace with this id, or a new one, with the delivery's receipt. None where it is closed already: if
+        it is still on its way it holds the receipt as well."""
         trace = self._held(trace_id)
         if trace is None and trace_id not in self._closed:
             trace = self._open[trace_id] = Assembled(trace_id, first=now, last=now)
             self._grow(trace, TRACE_BYTES)
+        holder = trace or self._leaving.get(trace_id)
+        if holder is not None and (not holder.receipts or holder.receipts[-1] is not delivery.receipt):
+            delivery.receipt.hold()
+            holder.receipts.append(delivery.receipt)
         return trace
 
-    def _take_span(self, trace: Assembled, span: KeptSpan, known: KeptSpan | None) -> bool:
-        """Whether the trace holds something new. A second copy replaces the first only where it is fuller."""
-        if known is None:
-            self._grow(trace, len(span.raw) + SPAN_BYTES)
-        elif self._fuller(known, span) is known:
-            return False
-        else:
-            self._grow(trace, len(span.raw) - len(known.raw))
-        trace.spans[span.span_id] = span
-        trace.root_seen = trace.root_seen or not span.parent_span_id
-        return True
+    def _take_spans(self, trace: Assembled, spans: list[KeptSpan], costs: _Costs) -> bool:
+        """Whether they bring something new. A second copy replaces the first only where it is fuller."""
+        held, size, new = trace.spans, costs.of_delivery(), False
+        for span in spans:
+            known = held.get(span.span_id)
+            if known is None:
+                size += len(span.raw) + SPAN_BYTES
+            elif self._fuller(known, span) is known:
+                continue
+            else:
+                size += len(span.raw) - len(known.raw)
+            size += costs.of_origin(span.origin, trace.trace_id)
+            held[span.span_id] = span
+            trace.root_seen = trace.root_seen or not span.parent_span_id
+            new = True
+        self._grow(trace, size)
+        return new
 
-    def _take_log(self, trace: Assembled, log: KeptLog) -> bool:
-        if log.raw in trace.logs:
-            return False
-        trace.logs[log.raw] = log
-        self._grow(trace, len(log.raw) + LOG_BYTES)
-        return True
+    def _take_logs(self, trace: Assembled, logs: list[KeptLog], costs: _Costs) -> bool:
+        size, new = costs.of_delivery(), False
+        for log in logs:
+            if log.raw not in trace.logs:
+                trace.logs[log.raw] = log
+                size += len(log.raw) + LOG_BYTES + costs.of_origin(log.origin, trace.trace_id)
+                new = True
+        self._grow(trace, size)
+        return new
 
     def _grow(self, trace: Assembled, size: int) -> None:
         trace.size += size
         self._held_bytes += size
-
-    def _hold(self, trace: Assembled | None, delivery: Delivery) -> None:
-        if trace is not None and (not trace.receipts or trace.receipts[-1] is not delivery.receipt):
-            delivery.receipt.hold()
-            trace.receipts.append(delivery.receipt)
 
     def _touch(self, trace: Assembled, delivery: Delivery, now: float) -> None:
         """Note that something new came: the trace waits anew."""
@@ -367,3 +370,10 @@ class TraceAssembler:
         trace.final = True
         self._evicted.append(trace)
         self._evicted_bytes += trace.size
+
+
+def _by_trace(records: Iterable[Record]) -> dict[bytes, list[Record]]:
+    found: dict[bytes, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.trace_id, []).append(record)
+    return found
