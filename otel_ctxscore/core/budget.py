@@ -23,6 +23,8 @@ BURST = 5.0
 """Minutes' worth of runs that may be spent at once after a quiet time."""
 LEAST = 0.5
 """Part of a minute's allowance that the next minute has at least, whatever was spent before."""
+_SET_BACK = 60
+"""Minutes. A clock that is set back further had run ahead; less is how clocks are kept right."""
 Kind = Literal["tokens", "usd"]
 
 
@@ -41,15 +43,16 @@ class Limits:
 
 
 def costs_of(by: JudgedBy | None) -> dict[Kind, float]:
-    """What a judgement cost, for `Budget.settle`; nothing where no judge was asked, or the verdict was known."""
-    return {} if by is None or by.cached else {"tokens": float(by.tokens), "usd": by.cost_usd or 0.0}
+    """What a judgement cost, for `Budget.settle`; nothing where no judge answered, or the verdict was known."""
+    return {} if by is None or not by.calls else {"tokens": float(by.tokens), "usd": by.cost_usd or 0.0}
 
 
 @dataclass(slots=True)
 class Budget:
     """The state of one process. `fraction` is its part of the limits, in (0, 1], where replicas share them.
 
-    Times are Unix seconds. `wanted` below is the probability with which a run would be judged without a budget.
+    Times are Unix seconds; they may go back, as clocks do that are set. `wanted` below is the probability with which a
+    run would be judged without a budget.
     """
 
     limits: Limits
@@ -62,7 +65,8 @@ class Budget:
     _left: float = 0.0
     _day: int | None = None
     _spent: dict[Kind, float] = field(default_factory=dict)
-    _reserved: dict[Kind, float] = field(default_factory=dict)
+    _other_days: dict[int, dict[Kind, float]] = field(default_factory=dict)
+    _under_way: int = 0
     _each: dict[Kind, float] = field(default_factory=dict)
     _settled: int = 0
     _blown: bool = False
@@ -83,30 +87,29 @@ class Budget:
         """Set aside what a call is expected to cost; False, and nothing set aside, where the day cannot bear it or the
         minute has had many times its part."""
         self.share(now)
-        part = {kind: limit * self.fraction for kind, limit in self.limits.by_day.items()}
-        if any(self.used(kind) + self._each.get(kind, 0.0) > limit for kind, limit in part.items()):
+        by_day = self.limits.by_day.items()
+        if any(self.used(kind) + self._each.get(kind, 0.0) > limit * self.fraction for kind, limit in by_day):
             self._blown = True
             return False
         if self._judged >= BURST * (self.limits.runs_per_minute or math.inf) * self.fraction:
             return False
         self._judged += 1
-        for kind in part:
-            self._reserved[kind] = self._reserved.get(kind, 0.0) + self._each.get(kind, 0.0)
+        self._under_way += 1
         return True
 
     def settle(self, costs: Mapping[Kind, float]) -> None:
         """Give back what one call had reserved and take what it cost. `costs` is empty for a call that was not made."""
         self._settled += bool(costs)
+        self._under_way = max(0, self._under_way - 1)
         for kind in self.limits.by_day:
             each, cost = self._each.get(kind, 0.0), costs.get(kind, 0.0)
-            self._reserved[kind] = max(0.0, self._reserved.get(kind, 0.0) - each)
             self._spent[kind] = self._spent.get(kind, 0.0) + cost
             if costs:
                 self._each[kind] = each + (cost - each) / min(self._settled, FORGETS)
 
     def used(self, kind: Kind) -> float:
-        """What is spent today, reservations included."""
-        return self._spent.get(kind, 0.0) + self._reserved.get(kind, 0.0)
+        """What is spent today, and what is set aside for calls under way: the mean cost of one for each."""
+        return self._spent.get(kind, 0.0) + self._under_way * self._each.get(kind, 0.0)
 
     def used_ratio(self, window: Literal["minute", "day"]) -> float | None:
         """The share of this process's part that is used; of a day the greatest of its limits. None without a limit."""
@@ -127,27 +130,37 @@ class Budget:
         return self._blown or self._share == 0
 
     def as_dict(self) -> dict[str, object]:
-        """What to keep over a restart: the day (since the Unix epoch) and what was spent on it."""
-        return {"day": self._day, "spent": dict(self._spent)}
+        """What to keep over a restart: by day (since the Unix epoch), what was spent on it."""
+        days = self._other_days if self._day is None else {**self._other_days, self._day: self._spent}
+        return {"days": {str(day): dict(spent) for day, spent in days.items()}}
 
     def restore(self, now: float, kept: Mapping[str, object]) -> None:
-        """Go on with what `as_dict` gave earlier, where that was on the day of `now`."""
+        """Go on with what `as_dict` gave earlier of the day of `now`."""
+        days = kept.get("days")
+        for day, spent in days.items() if isinstance(days, dict) else ():
+            if str(day).isdecimal() and isinstance(spent, dict):
+                self._other_days[int(day)] = {kind: _amount(spent.get(kind)) for kind in self.limits.by_day}
         self._turn(int(now // MINUTE))
-        spent = kept.get("spent")
-        if kept.get("day") == self._day and isinstance(spent, dict):
-            self._spent = {kind: float(spent.get(kind, 0.0)) for kind in self.limits.by_day}
-            self._share = self._next_share()
 
     def _turn(self, minute: int) -> None:
         """Begin a minute: its share comes from what was seen up to now."""
         if self._minute is not None:
             self.traffic = self.traffic.after(self._minute, self._seen)
+            if minute < self._minute - _SET_BACK:  # the clock was wrong till now, and so is what goes by it
+                self.traffic = Traffic()
         day = minute // DAY_MINUTES
         if day != self._day:
-            self._day, self._spent, self._blown = day, {}, False
+            self._begin(day)
         self._left = self._refilled(minute)
         self._minute, self._seen, self._judged = minute, 0.0, 0.0
         self._share = self._next_share()
+
+    def _begin(self, day: int) -> None:
+        """Begin a day, or go on with one: a clock that is set back over midnight and forth gives nothing twice."""
+        if self._day is not None:
+            self._other_days[self._day] = self._spent
+        self._day, self._spent, self._blown = day, self._other_days.pop(day, {}), False
+        self._other_days = {other: spent for other, spent in self._other_days.items() if abs(other - day) <= 1}
 
     def _next_share(self) -> float:
         return min([self._runs_share(), *(self._day_share(kind) for kind in self.limits.by_day)])
@@ -169,3 +182,8 @@ class Budget:
     def _day_share(self, kind: Kind) -> float:
         left = self.limits.by_day[kind] * self.fraction - self.used(kind)
         return judging_probability(left, self.traffic.until_midnight() * self._each.get(kind, 0.0))
+
+
+def _amount(kept: object) -> float:
+    """An amount as it was kept; 0 for what is none."""
+    return float(kept) if isinstance(kept, int | float) and 0 <= kept < math.inf else 0.0

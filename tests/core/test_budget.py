@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_ctxscore.core.budget import Budget, Limits
+from otel_ctxscore.core.budget import Budget, Limits, costs_of
+from otel_ctxscore.core.model import JudgedBy
 
 HOUR = 3600.0
 
@@ -104,10 +105,79 @@ def test_a_restart_goes_on_with_what_was_spent_that_day() -> None:
         budget = Budget(Limits(tokens_per_day=1000))
         budget.restore(now, first.as_dict())
         assert budget.share(now) == share
-    for kept in ({}, {"day": 0, "spent": None}):
+    for kept in (
+        {},
+        {"day": 0, "spent": None},
+        {"day": 0, "spent": {"tokens": float("nan")}},
+        {"day": "0", "spent": {}},
+    ):
         lost = Budget(Limits(tokens_per_day=1000))
         lost.restore(200.0, kept)
         assert lost.share(200.0) == 1
+
+
+MIDNIGHT = 24 * HOUR
+
+
+def spend(budget: Budget, now: float, cost: float = 1000) -> bool:
+    """Whether a call could be made, which then cost so much."""
+    if budget.share(now) == 0 or not budget.reserve(now):
+        return False
+    budget.settle({"tokens": cost, "usd": cost / 1e6})
+    return True
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_clock_that_is_set_back_over_midnight_and_forth_gives_nothing_twice(restarts: bool) -> None:
+    budget = Budget(Limits(tokens_per_day=1000))
+    made = []
+    for now in (MIDNIGHT - 5, MIDNIGHT + 5, MIDNIGHT - 3, MIDNIGHT + 7, MIDNIGHT - 1, MIDNIGHT + 9):
+        if restarts:
+            kept, budget = budget.as_dict(), Budget(Limits(tokens_per_day=1000))
+            budget.restore(now, kept)
+        made.append(spend(budget, now))
+    assert made == [True, True, False, False, False, False]
+
+
+def test_a_clock_that_ran_ahead_by_a_year_leaves_no_trace() -> None:
+    budget, usual = Budget(Limits(tokens_per_day=50_000)), Budget(Limits(tokens_per_day=50_000))
+    budget.saw(365 * 24 * HOUR, 1.0)
+    for one in (budget, usual):
+        day(one, [50] * 24)
+    assert day(budget, [50] * 24, start=MIDNIGHT) == day(usual, [50] * 24, start=MIDNIGHT)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 500)), max_size=60))
+def test_when_nothing_is_under_way_nothing_is_set_aside(events: list[tuple[bool, float]]) -> None:
+    budget = Budget(Limits(tokens_per_day=1e9))
+    under_way, spent = 0, 0.0
+    for begins, cost in events:
+        if begins or not under_way:
+            under_way += budget.reserve(0.0)
+        else:
+            under_way -= 1
+            budget.settle({"tokens": cost} if cost > 20 else {})
+            spent += cost if cost > 20 else 0
+    for _ in range(under_way):
+        budget.settle({})
+    assert budget.used("tokens") == pytest.approx(spent)
+
+
+def test_an_outage_does_not_make_calls_cheap() -> None:
+    budget = Budget(Limits(tokens_per_day=10_000))
+    spend(budget, 0.0, 1000)
+    nobody = JudgedBy("llm", "m", "1")
+    for _ in range(500):
+        budget.reserve(0.0)
+        budget.settle(costs_of(nobody))
+    budget.reserve(0.0)
+    assert budget.used("tokens") == 2000
+
+
+def test_a_known_verdict_costs_nothing_and_a_rubric_beside_it_what_it_cost() -> None:
+    assert costs_of(JudgedBy("llm", "m", "1", cached=True)) == {}
+    both = JudgedBy("llm", "m", "1", calls=1, prompt_tokens=90, completion_tokens=10, cost_usd=0.5, cached=True)
+    assert costs_of(both) == {"tokens": 100, "usd": 0.5}
 
 
 @given(
