@@ -13,6 +13,7 @@ from otel_ctxscore.core.conventions.dialects import (
     langfuse,
     langsmith,
     langwatch,
+    livekit,
     llamaindex,
     mastra,
     microsoft,
@@ -59,6 +60,7 @@ CATALOGUE: tuple[Dialect, ...] = (
     braintrust.DIALECT,
     promptflow.DIALECT,
     voltagent.DIALECT,
+    livekit.DIALECT,
     vector_db.DIALECT,
     otel_genai.DIALECT,
 )

@@ -32,7 +32,7 @@ ROLES = {
     "invoke_workflow": Role.CHAIN, "chain": Role.CHAIN, "workflow": Role.CHAIN, "agent": Role.AGENT,
     "guard": Role.GUARDRAIL, "guardrail.run": Role.GUARDRAIL,
     "chat.completions": Role.LLM, "chat.streaming_completions": Role.LLM, "text.completions": Role.LLM,
-    "text.streaming_completions": Role.LLM,
+    "text.streaming_completions": Role.LLM, "generate": Role.LLM,
 }  # fmt: skip
 DETAILS = "gen_ai.client.inference.operation.details"
 TURNS = ("gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message", "gen_ai.tool.message")
