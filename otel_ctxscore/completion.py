@@ -55,7 +55,8 @@ class Answer:
     """What came back. `text` is the content or the arguments of the tool call; `reasoning` the reasoning channel.
 
     `finish_reason` is OpenAI's word (`stop`, `length`, `content_filter`, `tool_calls`), empty where there was no
-    choice at all, `malformed` where what came was no completion. Tokens are None where the provider states none. `model` is the name the provider answers under.
+    choice at all, `malformed` where what came was no completion. Tokens are None where the provider states none.
+    `model` is the name the provider answers under.
     """
 
     text: str = ""
@@ -78,6 +79,10 @@ class Completion(Protocol):
     @property
     def input_limit(self) -> int | None:
         """Tokens that a prompt may have, None where that is not known."""
+
+    @property
+    def output_limit(self) -> int | None:
+        """Tokens that a reply may have, None where that is not known. No call asks for more."""
 
     async def complete(self, question: Question, seconds: float) -> Answer:
         """Ask once, for at most `seconds` whatever trickles in. Raises CompletionError, and nothing else."""

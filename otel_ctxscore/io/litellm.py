@@ -101,14 +101,24 @@ class LiteLLMCompletion:
             **(params or {}),
         }
 
-    @cached_property
+    @property
     def input_limit(self) -> int | None:
-        """What litellm's list says; None for a model that is not on it. Remembered: a model that it does not know
-        costs an exception each time."""
+        """What litellm's list says; None for a model that is not on it."""
+        return self._limits[0]
+
+    @property
+    def output_limit(self) -> int | None:
+        """Likewise."""
+        return self._limits[1]
+
+    @cached_property
+    def _limits(self) -> tuple[int | None, int | None]:
+        """Remembered: a model that litellm does not know costs an exception each time."""
         with suppress(Exception):  # it raises a bare Exception for a model it does not know
-            limit = self.litellm.get_model_info(self.model).get("max_input_tokens")
-            return limit if isinstance(limit, int) else None
-        return None
+            info = self.litellm.get_model_info(self.model)
+            most_in, most_out = (info.get(name) for name in ("max_input_tokens", "max_output_tokens"))
+            return most_in if isinstance(most_in, int) else None, most_out if isinstance(most_out, int) else None
+        return None, None
 
     async def complete(self, question: Question, seconds: float) -> Answer:
         """One answer. A provider that refuses one of our own optional parameters is asked again without it."""
@@ -136,7 +146,7 @@ class LiteLLMCompletion:
     def _call(self, question: Question) -> dict[str, Any]:
         call: dict[str, Any] = {
             "messages": [dict(message) for message in question.messages],
-            self._limit_name: question.max_tokens,
+            self._limit_name: min(question.max_tokens, self.output_limit or question.max_tokens),
             **self._form(question.schema),
         }
         if self._temperature:

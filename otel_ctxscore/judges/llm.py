@@ -171,7 +171,7 @@ class LLMJudge:
         """Portion by portion. Each one after the first says what of the missing pieces it does not hold either."""
         verdicts: list[Verdict] = []
         missing: tuple[str, ...] | None = None
-        for portion in prompt.portions(shown, self._prompt_tokens(endpoint)):
+        for portion in prompt.portions(shown, self._prompt_tokens(endpoint), endpoint.completion.output_limit):
             reading = await self._whole(endpoint, work, tries, *self._exchange(shown, portion, missing))
             verdicts += reading.verdicts
             missing = reading.missing if missing is not None or not portion.start else None

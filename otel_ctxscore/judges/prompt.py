@@ -23,8 +23,6 @@ _REPLY, _VERDICT = 400, 120
 _READ = 16
 """Characters that are looked at for each token that a text may take: how long a text is costs nothing, and one that
 hides behind invisible characters is cut all the same."""
-_CONTEXTS_A_CALL = (_MOST_REPLY - _REPLY) // _VERDICT
-"""More verdicts than that find no room in one reply."""
 _ROLES = {"user", "assistant", "system", "tool"}
 
 QUOTES = """\
@@ -162,13 +160,15 @@ def _last(run: RagRun, count: int) -> Sequence[tuple[str, str]]:
     return run.history[-count:] if count else ()
 
 
-def portions(shown: Exhibit, prompt_tokens: int) -> list[range]:
-    """The contexts of each call, by position: all in one, or as many calls as they need."""
+def portions(shown: Exhibit, prompt_tokens: int, reply_tokens: int | None = None) -> list[range]:
+    """The contexts of each call, by position: all in one, or as many calls as prompts and replies need. The model's
+    replies have at most `reply_tokens` (None: that is not known)."""
+    most = max(1, (min(reply_tokens or _MOST_REPLY, _MOST_REPLY) - _REPLY) // _VERDICT)
     room = prompt_tokens - sum(tokens(text) for text in shown.material) + sum(_sizes(shown))
     found: list[range] = []
     start = taken = 0
     for place, size in enumerate(_sizes(shown)):
-        if place > start and (taken + size > room or place - start == _CONTEXTS_A_CALL):
+        if place > start and (taken + size > room or place - start == most):
             found.append(range(start, place))
             start, taken = place, 0
         taken += size

@@ -233,6 +233,13 @@ async def test_the_form_is_asked_for_in_the_best_way_the_model_is_known_to_take(
     assert body["max_tokens"] < 2000
 
 
+async def test_no_call_asks_for_a_longer_reply_than_the_model_gives() -> None:
+    with ScriptedJudgeServer(replies=[Reply(content="{", finish_reason="length"), GOOD]) as server:
+        await judge_at(server, model="openai/gpt-4-turbo").judge(RUN)
+        first, second = (call["max_tokens"] for call in server.calls)
+    assert first < second == 4096
+
+
 async def test_a_model_that_takes_no_temperature_gets_none() -> None:
     with ScriptedJudgeServer(replies=[GOOD]) as server:
         await judge_at(server, model="openai/o3-mini").judge(RUN)

@@ -39,6 +39,7 @@ class ScriptedCompletion:
     """Takes `latency` seconds a call; ends a call that takes longer than allowed, as the real one does."""
 
     input_limit: int | None = None
+    output_limit: int | None = None
 
     def __init__(self, script: Script = agreeing, *, model: str = "openai/scripted", latency: float = 0.0) -> None:
         self.model = model

@@ -160,6 +160,13 @@ def test_a_hundred_contexts_are_one_call() -> None:
     assert len(model.questions) == 1
 
 
+def test_a_model_of_short_replies_is_asked_about_fewer_at_once() -> None:
+    model = ScriptedCompletion(lambda call: said(verdicts([True] * len(call.contexts))))
+    model.output_limit = 4096
+    assert useful(run(LLMJudge([model]).judge(run_of(*(f"context {i}" for i in range(70)))))) == [True] * 70
+    assert [len(call.contexts) for call in model.calls] == [30, 30, 10]
+
+
 def test_too_many_contexts_are_judged_in_several_calls_that_agree_on_what_is_missing() -> None:
     def script(call: Call) -> Answer:
         still = json.loads(dict(call.quoted).get("missing so far", '["date", "place"]'))
