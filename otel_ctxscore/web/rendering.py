@@ -60,7 +60,7 @@ def templates() -> Environment:
         "signed": signed,
         "amount": amount,
         "signed_amount": signed_amount,
-        "moment": moment,
+        "moment": timed,
         "span": duration,
         "counts": counts,
         "short": short,
@@ -127,6 +127,11 @@ def signed_amount(value: float) -> str:
 def moment(unix_seconds: float) -> str:
     """A moment in UTC."""
     return datetime.fromtimestamp(unix_seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def timed(unix_seconds: float) -> Markup:
+    """A moment in UTC on a page, for programs too."""
+    return Markup('<time datetime="%s">%s</time>') % (rfc3339(unix_seconds), moment(unix_seconds))
 
 
 def rfc3339(unix_seconds: float | None) -> str | None:
