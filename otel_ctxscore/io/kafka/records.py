@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from otel_ctxscore.config.intake import KafkaSource as Settings
 from otel_ctxscore.core.codec import Encoding, Taken, sniff, take_any, take_logs, take_traces, unframed
 from otel_ctxscore.core.spans import KeptLog, KeptSpan, Origin, Resource, Scope
@@ -74,6 +76,6 @@ def _with_resource(taken: Taken, attributes: dict[str, str]) -> Taken:
 
     return replace(
         taken,
-        spans=[replace(span, origin=origin_of(span)) for span in taken.spans],
-        logs=[replace(record, origin=origin_of(record)) for record in taken.logs],
+        spans=[structs.replace(span, origin=origin_of(span)) for span in taken.spans],
+        logs=[structs.replace(record, origin=origin_of(record)) for record in taken.logs],
     )
