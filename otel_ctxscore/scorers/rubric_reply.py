@@ -31,12 +31,12 @@ class Answer:
 
 def read_reply(reply: str, labels: Mapping[str, float], material: Iterable[str] = ()) -> Answer:
     """The answer in a reply: a JSON object with `label` or `score`, fenced or with prose around it, or the bare word
-    or number. What stands in `material`, the quoted texts, is no answer. Raises JudgeError, whose detail says what
-    was wrong and quotes nothing of the reply."""
-    answer = _object(reply, "label" if labels else "score", material)
+    or number. Where labels are offered a score in place of a label is an answer too. What stands in `material`, the
+    quoted texts, is no answer. Raises JudgeError, whose detail says what was wrong and quotes nothing of the reply."""
+    answer = _object(reply, ("label", "score") if labels else ("score",), material)
     note = answer.get("note")
     note = note if isinstance(note, str) else ""
-    if not labels:
+    if "label" not in answer or not labels:
         return Answer(_score(answer["score"]), note=note)
     word = _label(answer["label"], list(labels))
     if word is None:
@@ -44,19 +44,19 @@ def read_reply(reply: str, labels: Mapping[str, float], material: Iterable[str] 
     return Answer(float(labels[word]), word, note)
 
 
-def _object(reply: str, key: str, material: Iterable[str]) -> dict[str, object]:
-    """The one answer, as an object."""
-    found = answers(reply, lambda value: isinstance(value, dict) and key in value, (key,), material)
+def _object(reply: str, keys: tuple[str, ...], material: Iterable[str]) -> dict[str, object]:
+    """The one answer, as an object with any of the keys. A bare answer is that of the first one."""
+    found = answers(reply, lambda value: isinstance(value, dict) and any(key in value for key in keys), keys, material)
     if found.cut:
         raise JudgeError(Reason.JUDGE_TRUNCATED, "the reply ended inside the JSON")
     first = found.values[0] if found.values else None
-    if any(value[key] != first[key] for value in found.values if first):
-        raise _unreadable(f"the reply held more than one {key} and they differ")
+    if any(value.get(key) != first.get(key) for value in found.values for key in keys if first):
+        raise _unreadable(f"the reply held more than one {keys[0]} and they differ")
     if first is not None:
         return dict(first)
     if found.quoted or "{" in reply:
-        raise _unreadable(f"the reply held no JSON object with {key} of its own")
-    return {key: reply.removeprefix("\ufeff").strip().strip(_MARKS)}
+        raise _unreadable(f"the reply held no JSON object with {keys[0]} of its own")
+    return {keys[0]: reply.removeprefix("\ufeff").strip().strip(_MARKS)}
 
 
 def _label(given: object, offered: Sequence[str]) -> str | None:

@@ -86,6 +86,15 @@ def test_a_score_is_a_number_in_0_to_1(reply: str, score: float | None) -> None:
         assert read_reply(reply, {}).ratio == score
 
 
+def test_where_labels_are_offered_a_score_counts_in_place_of_one() -> None:
+    answer = read_reply('{"score": 0.75, "note": "why"}', RELEVANT)
+    assert (answer.ratio, answer.label, answer.note) == (0.75, None, "why")
+    assert read_reply('{"label": "irrelevant", "score": 0.75}', RELEVANT).ratio == 0.0
+    for reply in ('{"label": "relevant"} {"score": 0.75}', '{"score": 2}', "0.75"):
+        with pytest.raises(JudgeError):
+            read_reply(reply, RELEVANT)
+
+
 @given(st.text(), st.sampled_from([{}, RELEVANT]))
 def test_any_reply_is_read_or_refused(reply: str, labels: dict[str, float]) -> None:
     with contextlib.suppress(JudgeError):
