@@ -69,7 +69,8 @@ class IntakeCounts(Protocol):
         """`n` spans: `sampled_out`, `invalid` or `own`. What the line took, it counts itself."""
 
     def request(self, result: str) -> None:
-        """A request: `ok`, `partial`, `full`, `too_large`, `malformed`, `unsupported` or `unauthenticated`."""
+        """A request: `ok`, `partial`, `full`, `too_large`, `too_slow`, `malformed`, `unsupported`,
+        `unauthenticated`."""
 
 
 @runtime_checkable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 
 import msgspec
@@ -25,6 +26,12 @@ _GRACE = 5.0
 """Seconds that requests in work have when the receiver stops."""
 _READ_AHEAD = 1 << 20
 """Bytes of a body that are read before the reader has to catch up: most requests whole, without a pause."""
+_BODY_SECONDS = 60.0
+"""Longest that a sender may take over a body. Exporters give up after 10 s, the Collector after 30."""
+_LINGER_SECONDS = 5.0
+"""Longest that the rest of a refused body is read, so that its sender comes to see the answer."""
+_IDLE_SECONDS = 650.0
+"""Longest that a connection may wait for the head of its next request: longer than load balancers keep theirs (600)."""
 
 
 class OtlpHttp(OtlpReceiver):
@@ -39,7 +46,15 @@ class OtlpHttp(OtlpReceiver):
         self._intake = OtlpIntake(self.name, line, self._counts, self._limit)
         app = web.Application(client_max_size=self._limit)
         app.router.add_route("*", "/{path:.*}", self._answer)
-        listener = Listener(app, _not_http, grace=_GRACE, auto_decompress=False, read_bufsize=_READ_AHEAD)
+        listener = Listener(
+            app,
+            _not_http,
+            grace=_GRACE,
+            auto_decompress=False,
+            read_bufsize=_READ_AHEAD,
+            keepalive_timeout=_IDLE_SECONDS,
+            lingering_time=_LINGER_SECONDS,
+        )
         host, port = split_address(self._listen)
         try:
             await listener.start(host, port, context)
@@ -82,6 +97,9 @@ class OtlpHttp(OtlpReceiver):
             refusal = _refusal(503, code_pb2.UNAVAILABLE, str(full), encoding)
             refusal.headers["Retry-After"] = str(max(1, math.ceil(full.retry_after)))
             return refusal
+        except TimeoutError:
+            self._intake.refused("too_slow")
+            return _refusal(408, code_pb2.DEADLINE_EXCEEDED, f"the body took longer than {_BODY_SECONDS:g} s", encoding)
         except TooLarge as error:
             return _refusal(413, code_pb2.RESOURCE_EXHAUSTED, str(error), encoding)
         except UnknownEncoding as error:
@@ -91,17 +109,19 @@ class OtlpHttp(OtlpReceiver):
         return web.Response(body=_response(signal, taken, encoding), content_type=request.content_type)
 
     async def _body(self, request: web.Request) -> bytes:
-        """The body as it is on the wire. Raises TooLarge before more than the limit is held."""
+        """The body as it is on the wire. Raises TooLarge before more than the limit is held, TimeoutError for a sender
+        that takes too long."""
         if (request.content_length or 0) > self._limit:
             self._intake.refused("too_large")
             raise TooLarge(self._limit)
         chunks, size = [], 0
-        async for chunk in request.content.iter_any():
-            size += len(chunk)
-            if size > self._limit:
-                self._intake.refused("too_large")
-                raise TooLarge(self._limit)
-            chunks.append(chunk)
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for chunk in request.content.iter_any():
+                size += len(chunk)
+                if size > self._limit:
+                    self._intake.refused("too_large")
+                    raise TooLarge(self._limit)
+                chunks.append(chunk)
         return b"".join(chunks)
 
 

@@ -64,7 +64,7 @@ class OtlpIntake:
         return taken
 
     def refused(self, result: str) -> None:
-        """Count a request that was refused: `too_large`, `unsupported`, `unauthenticated`."""
+        """Count a request that was refused: `too_large`, `too_slow`, `unsupported`, `unauthenticated`."""
         self._counts.request(result)
 
     def close(self) -> None:

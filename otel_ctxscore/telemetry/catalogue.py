@@ -69,7 +69,7 @@ SPAN_RESULT = Label(
 REQUEST_RESULT = Label(
     "result",
     "what became of the request or record",
-    ("ok", "partial", "full", "too_large", "malformed", "unsupported", "unauthenticated"),
+    ("ok", "partial", "full", "too_large", "too_slow", "malformed", "unsupported", "unauthenticated"),
 )
 CAUSE = Label("cause", "why it connects anew", ("fault", "token"))
 CLOSED = Label("closed", "why the assembler closed the trace", tuple(Closed))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import io
 import json
+import time
 import zlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -17,6 +19,7 @@ from google.rpc import status_pb2
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from otel_ctxscore.io import otlp_http
 from otel_ctxscore.io.otlp_http import OtlpHttp
 from otel_ctxscore.ports import ConfigError, Full, Source
 from tests.io.lines import FakeCounts, FakeLine
@@ -221,3 +224,51 @@ async def test_the_token_is_asked_for_and_read_again(tmp_path: Path) -> None:
 def test_it_is_a_source(bench: Bench) -> None:
     assert isinstance(bench.receiver, Source)
     assert bench.receiver.unhealthy() is None
+
+
+async def dripping(port: int, head: bytes, pause: float = 0.02) -> tuple[bytes, float]:
+    """Send a byte now and then, for ever; what is answered until the connection ends, and after how many seconds."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    began, answer = time.monotonic(), b""
+
+    async def drip() -> None:
+        writer.write(head)
+        while True:
+            writer.write(b"x")
+            await asyncio.sleep(pause)
+
+    dripper = asyncio.create_task(drip())
+    try:
+        async with asyncio.timeout(10):
+            with contextlib.suppress(ConnectionResetError):  # so it ends where a byte came that nobody read
+                while piece := await reader.read(1000):
+                    answer += piece
+    finally:
+        dripper.cancel()
+        writer.close()
+    return answer, time.monotonic() - began
+
+
+async def test_who_sends_a_body_byte_by_byte_is_answered_counted_and_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otlp_http, "_BODY_SECONDS", 0.3)
+    monkeypatch.setattr(otlp_http, "_LINGER_SECONDS", 0.1)
+    bench = Bench()
+    await bench.receiver.start(bench.line)
+    head = b"POST /v1/traces HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 999999\r\n\r\n"
+    answer, took = await dripping(bench.receiver.port, head)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b'"the body took longer than 0.3 s"' in answer
+    assert 0.3 <= took < 5
+    assert dict(bench.counts.requests) == {"too_slow": 1}
+    assert (await bench.post(traces()))[0] == 200, "others are taken"
+    await bench.receiver.stop()
+
+
+@pytest.mark.parametrize("head", [b"", b"POST /v1/traces HTTP/1.1\r\nHost: h\r\nX-Slow: "])
+async def test_who_never_comes_to_the_end_of_a_head_is_cut_off(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otlp_http, "_IDLE_SECONDS", 0.3)
+    made = Bench()
+    await made.receiver.start(made.line)
+    _, took = await dripping(made.receiver.port, head)
+    assert took < 5
+    await made.receiver.stop()
