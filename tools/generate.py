@@ -29,6 +29,30 @@ from tools.prometheus_rules.scenarios import scenario_files
 ROOT = Path(__file__).resolve().parent.parent
 
 
+EXIT_CODES = r"""
+| exit code | |
+|---|---|
+| 0 | done, unscored runs included; and where the reader of the output goes away (`\| head`) |
+| 1 | input could not be read, or a stated condition is not met: the help of the command says which |
+| 2 | usage or configuration: nothing was begun |
+| 130 | interrupted by Ctrl-C |
+
+Of input that can be read in part:
+
+* `score`, `explain` and `backfill` go on. Each line, record or span that cannot be read is said with its place and
+  counted, and so is each FILE of which nothing could be read; only such a FILE makes it 1, once all others are done.
+* `label` keeps each line that it can, says why the others are not kept, and ends with 1 where there was one.
+* `calibrate`, `anchors add` and `baseline pin` name the first line that is none, do nothing and end with 1: without it
+  their figures would be of something else. Lines that nobody has filled in, whose text is gone or that bear a judge's
+  name are no such lines: they are left out and counted.
+* `replay-dead-letters` leaves a letter that still cannot be read, and counts it by reason; a file with a line that is no
+  letter ends it with 1.
+
+Where a judge fails, that is said on standard error when it happens, each thing once. `score`, `backfill` and `anchors`
+end with 1 where a judge was asked and no run has a score, `calibrate` where no run could be judged.
+"""
+
+
 def _schema() -> str:
     return json.dumps(schema(), indent=2) + "\n"
 
@@ -40,7 +64,7 @@ def _commands() -> str:
 def _command_lines() -> Iterator[str]:
     yield "# Commands\n"
     yield "Made from the program by `make generate`. Data goes to standard output, all else to standard error."
-    yield "Exit codes: 0 done, 1 input unreadable or a stated condition not met, 2 usage or configuration.\n"
+    yield EXIT_CODES
     for name in COMMANDS:
         command = importlib.import_module(f"otel_ctxscore.cli.{name.replace('-', '_')}").command
         yield from _command(name, command)

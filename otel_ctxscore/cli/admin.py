@@ -11,7 +11,7 @@ from typing import Any
 import click
 import requests
 
-from otel_ctxscore.core.errors import with_its_file
+from otel_ctxscore.core.errors import in_words, with_its_file
 from otel_ctxscore.security import token_in
 from otel_ctxscore.web.access import CSRF_HEADER
 
@@ -63,6 +63,8 @@ class Admin:
     ) -> None:
         if key is not None and cert is None:
             raise click.UsageError("--key needs --cert")
+        if (ca is not None or cert is not None) and not url.startswith("https:"):
+            raise click.UsageError("--ca, --cert and --key need a --url that begins with https://")
         self.url = url.rstrip("/")
         self._session = requests.Session()
         # Given with each request: a bundle that the environment names would count more than the session's.
@@ -71,10 +73,7 @@ class Admin:
             "cert": None if cert is None else (str(cert), str(key or cert)),
         }
         if token_file is not None:
-            try:
-                self._session.headers["Authorization"] = b"Bearer " + token_in(token_file)
-            except (OSError, ValueError) as error:
-                raise click.ClickException(f"--token-file: {with_its_file(error)}") from None
+            self._session.headers["Authorization"] = b"Bearer " + _token(token_file)
 
     def ask(
         self, method: str, path: str, body: dict[str, Any] | None = None, query: Mapping[str, object] | None = None
@@ -120,9 +119,19 @@ class Admin:
         return said
 
 
+def _token(file: Path) -> bytes:
+    try:
+        token = token_in(file)
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"--token-file: {with_its_file(error)}") from None
+    if not all(33 <= byte < 127 for byte in token):
+        raise click.UsageError(f"--token-file: {file} holds no token: it has characters that no header may have")
+    return token
+
+
 def _tls_fault(error: BaseException) -> str:
     """What TLS itself says, without the layers that hand it on."""
     inner: object = error
     while isinstance(inner, BaseException) and not isinstance(inner, ssl.SSLError):
         inner = getattr(inner, "reason", None) or next(iter(inner.args), None)
-    return str(inner or error)
+    return in_words(inner) if isinstance(inner, ssl.SSLError) else in_words(error)

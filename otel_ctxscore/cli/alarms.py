@@ -8,11 +8,11 @@ from typing import Any
 from urllib.parse import quote
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.alarm_text import lines
+from otel_ctxscore.cli.output import Output
 from otel_ctxscore.cli.tables import add_row, plain
 from otel_ctxscore.core.counting import count
 
@@ -29,7 +29,7 @@ def command(context: click.Context, admin: Admin) -> None:
     context.default_map = dict.fromkeys(command.commands, given)  # options may stand before `show` and `ack`, or after
     if context.invoked_subcommand is None:
         found = admin.ask("GET", "alarms")
-        console = Console(width=None if sys.stdout.isatty() else 160)
+        console = Output(width=None if sys.stdout.isatty() else 160)
         console.print(_series(found["series"]))
         if found["alarms"]:
             console.print()
@@ -41,7 +41,7 @@ def command(context: click.Context, admin: Admin) -> None:
 @asks_admin
 def show(known: str, admin: Admin) -> None:
     """Say what is known about an alarm: since when, how much, where, what else changed, and the worst runs."""
-    console = Console(width=None if sys.stdout.isatty() else 160, markup=False, highlight=False)
+    console = Output(width=None if sys.stdout.isatty() else 160, markup=False, highlight=False)
     for line in lines(admin.ask("GET", f"alarms/{quote(known, safe='')}"), admin.url):
         console.print(plain(line) if isinstance(line, str) else line)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,10 +12,9 @@ from typing import Any
 import click
 
 from otel_ctxscore import config as configuration
-from otel_ctxscore.cli.files import CONFIG, named
+from otel_ctxscore.cli.files import CONFIG, named, text
 from otel_ctxscore.cli.state import kept
 from otel_ctxscore.core.counting import count
-from otel_ctxscore.core.errors import in_words
 from otel_ctxscore.core.stats import Baseline, WeightedScore
 from otel_ctxscore.monitoring import baseline, histograms
 from otel_ctxscore.monitoring.histograms import DAY, Histogram
@@ -49,8 +47,8 @@ def pin(files: tuple[str, ...], days: int, service: str | None, scorer: str | No
     for series, found in sorted(pinned.items()):
         click.echo(f"{series.service} {series.scorer} {series.version}: {_told(found)}")
     if not any(pinned.values()):
-        print("nothing was pinned", file=sys.stderr)
-        sys.exit(1)
+        lacking = f": no scores in {', '.join(map(named, files))}" if files and not pinned else ""
+        raise click.ClickException(f"nothing was pinned{lacking}")
 
 
 async def _pin(
@@ -76,19 +74,16 @@ def _told(found: Baseline | None) -> str:
 
 def _lines(path: str) -> Iterator[tuple[str, str]]:
     """The lines of a file that are not blank, each after where it stands. Raises ClickException."""
-    try:
-        with click.open_file(path, encoding="utf-8", errors="surrogateescape") as file:
-            yield from ((f"{named(path)}: line {number}", line) for number, line in enumerate(file, 1) if line.strip())
-    except OSError as error:
-        raise click.ClickException(f"{named(path)}: {in_words(error)}") from None
+    with text(path) as file:
+        yield from ((f"{named(path)}: line {number}", line) for number, line in enumerate(file, 1) if line.strip())
 
 
 def of_lines(lines: Iterable[tuple[str, str]]) -> dict[Series, Histogram]:
     """The histograms of the JSON lines of `score`, each after where it stands. Raises ClickException for another."""
     traces: Traces = {}
-    for where, text in lines:
+    for where, line in lines:
         try:
-            _collect(json.loads(text), where, traces)
+            _collect(json.loads(line), where, traces)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise click.ClickException(f"{where} is no line of score --format jsonl") from None
     return histograms.of_traces((series, runs) for (_, series), runs in traces.items())

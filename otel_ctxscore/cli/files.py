@@ -6,10 +6,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO, cast
 
 import click
 
 from otel_ctxscore.core.counting import count
+from otel_ctxscore.core.errors import in_words
 from otel_ctxscore.io.file import Report
 
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
@@ -40,6 +42,19 @@ def told(passed_over: str = "sampled out") -> Iterator[Report]:
             print(f"not read: {counted}", file=sys.stderr)
     if report.refused:
         sys.exit(1)
+
+
+@contextmanager
+def text(path: str) -> Iterator[TextIO]:
+    """A file of text; - is standard input. What is no UTF-8 comes as lone surrogates. Raises ClickException where it
+    cannot be read."""
+    try:
+        if path == "-" and sys.stdin is None:
+            raise OSError("it is closed")
+        with click.open_file(path, encoding="utf-8", errors="surrogateescape") as file:
+            yield cast("TextIO", file)
+    except OSError as error:
+        raise click.ClickException(f"{named(path)}: {in_words(error)}") from None
 
 
 def named(path: str) -> str:

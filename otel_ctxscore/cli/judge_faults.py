@@ -33,8 +33,8 @@ class JudgeFaults(logging.Handler):
         self._scored |= any(score.value is not None for score in evaluation.scores)
         if evaluation.judged_by is not None and evaluation.reason is not None:
             self._failed = True
-            detail = f": {evaluation.detail}" if evaluation.detail else ""
-            self._tell(evaluation.reason, f"not scored ({evaluation.reason}){detail}")
+            # A fault of the judge begins with its reason.
+            self._tell(evaluation.reason, f"not scored: {evaluation.detail or evaluation.reason}")
 
     def check(self) -> None:
         """Raises ClickException where a judge was asked and no run has a score."""

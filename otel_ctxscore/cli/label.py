@@ -168,7 +168,8 @@ def _label_lines(files: Sequence[str], who: str | None, confirm_judge: bool, bli
     if empty:
         print(f"left out: {count(empty, 'line')} without any verdict", file=sys.stderr)
     if refused or not kept:
-        raise click.ClickException(f"not kept: {count(refused, 'line')}" if refused else "there is no label")
+        nothing = f"{', '.join(map(named, files))}: no label"
+        raise click.ClickException(f"not kept: {count(refused, 'line')}" if refused else nothing)
 
 
 def _run_id(line: Any) -> str:

@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from otel_ctxscore.cli.files import named
+from otel_ctxscore.cli.files import named, text
 from otel_ctxscore.core.counting import count
-from otel_ctxscore.core.errors import in_words
 from otel_ctxscore.monitoring.label_votes import Votes, count_votes
 from otel_ctxscore.monitoring.labels import (
     LabelError,
@@ -50,10 +49,8 @@ def votes(*paths: str) -> Votes:
 def lines(path: str) -> Iterator[tuple[int, Any]]:
     """The label lines of a file as they stand, each with its number; - is standard input. Raises ClickException."""
     try:
-        with click.open_file(path, encoding="utf-8", errors="surrogateescape") as file:
+        with text(path) as file:
             yield from raw(file)
-    except OSError as error:
-        raise click.ClickException(f"{named(path)}: {in_words(error)}") from None
     except LabelError as error:
         raise click.ClickException(f"{named(path)}: {error}") from None
 

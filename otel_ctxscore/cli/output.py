@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import click
+from rich.console import Console
 
 
 def echo_if_read(text: str) -> None:
@@ -13,6 +14,13 @@ def echo_if_read(text: str) -> None:
         click.echo(text)
     except BrokenPipeError:
         discard()
+
+
+class Output(Console):
+    """Standard output for tables. That its reader has gone is told as anywhere else, not by an exit of its own."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def discard() -> None:

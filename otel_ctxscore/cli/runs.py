@@ -12,6 +12,7 @@ from rich.table import Table
 
 from otel_ctxscore.cli.admin import Admin, asks_admin
 from otel_ctxscore.cli.explain_text import short
+from otel_ctxscore.cli.output import Output
 from otel_ctxscore.cli.run_filters import run_filters
 from otel_ctxscore.cli.tables import add_row
 from otel_ctxscore.core.counting import count
@@ -48,7 +49,7 @@ def command(form: str, admin: Admin, **filters: Any) -> None:
     else:
         # A terminal that is narrower breaks the lines, and nothing of them is lost.
         width = max(WIDTH, Console().width) if sys.stdout.isatty() else WIDTH
-        Console(width=width).print(_table(found["runs"]))
+        Output(width=width).print(_table(found["runs"]))
     more = ", and more" if found["next"] else ""
     print(f"{count(len(found['runs']), 'run')} of {found['replica']}{more}", file=sys.stderr)
 

@@ -19,6 +19,7 @@ from otel_ctxscore import batch, parts
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.files import CONFIG, FILES, READ, told
 from otel_ctxscore.cli.judge_faults import JudgeFaults, heard
+from otel_ctxscore.cli.output import Output
 from otel_ctxscore.cli.tables import add_row, as_json, plain
 from otel_ctxscore.config.judges import CascadeJudge, LlmJudge, SampledJudge
 from otel_ctxscore.core.lines import Line
@@ -82,7 +83,7 @@ async def _score(
     if report.refused and not read:
         return  # there is nothing that a table or a mean could be of
     if form == "table":
-        Console(width=None if sys.stdout.isatty() else 140).print(_table(rows, scorers))
+        Output(width=None if sys.stdout.isatty() else 140).print(_table(rows, scorers))
     for text in totals.lines():
         print(text, file=sys.stderr)
 

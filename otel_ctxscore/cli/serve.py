@@ -14,6 +14,7 @@ from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.leaving import leave
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.io import process
+from otel_ctxscore.listener import check_free
 from otel_ctxscore.service import Service
 from otel_ctxscore.telemetry import configure_logging
 
@@ -36,7 +37,20 @@ def command(path: Path | None) -> None:
     leave(0)
 
 
+def _check_addresses(config: configuration.Config) -> None:
+    """Raises ConfigError where an address is taken: said before the state, which a second service cannot have either,
+    is looked at."""
+    otlp = config.sources.otlp
+    addresses = {"admin.listen": config.admin.listen}
+    if otlp is not None:
+        addresses |= {"sources.otlp.grpc": otlp.grpc or "", "sources.otlp.http": otlp.http or ""}
+    for key, listen in addresses.items():
+        if listen:
+            check_free(listen, key)
+
+
 async def _serve(config: configuration.Config, path: Path | None) -> None:
+    _check_addresses(config)
     service = Service(config, file=path)
     loop = asyncio.get_running_loop()
     asked = False

@@ -35,6 +35,8 @@ _OF_TLS = re.compile(r"^\[[^]]*\] | \(_ssl\.c:\d+\)$")
 def in_words(error: BaseException) -> str:
     """What went wrong, as a user may read it: of an error of the operating system what it says, without its number and
     the file, which whoever tells it names; of others their text, or else their name."""
+    if isinstance(error, UnicodeDecodeError):
+        return "is no text in UTF-8"
     if not isinstance(error, OSError):
         return " ".join(str(error).split()) or type(error).__name__
     if type(error).__module__ == "builtins" and error.errno:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import json
 import re
@@ -39,7 +38,7 @@ Piece = tuple[int, bytes]
 def opened(path: str) -> Iterator[io.BufferedReader]:
     """The file as it is when inflated (gzip, zstd); `-` is standard input. Raises OSError."""
     if path == "-" and sys.stdin is None:
-        raise OSError(errno.EBADF, "standard input is closed")
+        raise OSError("it is closed")
     with ExitStack() as stack:
         file = cast("io.BufferedReader", sys.stdin.buffer) if path == "-" else stack.enter_context(open(path, "rb"))
         begin = _INFLATERS.get(file.peek(_MAGIC_SIZE)[:_MAGIC_SIZE])

@@ -21,8 +21,8 @@ class Ended:
     err: str
 
 
-def run(*arguments: str, stdin: bytes = b"") -> Ended:
-    """Run `otel-ctxscore ARGUMENTS`."""
+def run(*arguments: str, stdin: bytes | None = b"") -> Ended:
+    """Run `otel-ctxscore ARGUMENTS`. Without `stdin` standard input is closed."""
     out, err = io.StringIO(), io.StringIO()
     code = 0
     with redirect_stdout(out), redirect_stderr(err), _standing_in(arguments, stdin):
@@ -34,7 +34,7 @@ def run(*arguments: str, stdin: bytes = b"") -> Ended:
 
 
 @contextmanager
-def _standing_in(arguments: tuple[str, ...], stdin: bytes) -> Iterator[None]:
-    text = io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin)))
+def _standing_in(arguments: tuple[str, ...], stdin: bytes | None) -> Iterator[None]:
+    text = None if stdin is None else io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin)))
     with mock.patch.object(sys, "argv", ["otel-ctxscore", *arguments]), mock.patch.object(sys, "stdin", text):
         yield

@@ -104,7 +104,7 @@ async def test_what_is_missing_is_one_line_that_names_it(
         ([*ca, *client], 1, "login needed"),
         (["--ca", garbage], 1, "no certificate"),
         ([*ca, "--cert", garbage], 1, "PEM lib"),
-        ([*ca, *client, "--token-file", empty], 1, "empty is empty"),
+        ([*ca, *client, "--token-file", empty], 2, "empty is empty"),
         ([*ca, "--key", certificates.client_key], 2, "--key needs --cert"),
         (["--ca", tmp_path / "none.pem"], 2, "none.pem"),
     ]

@@ -102,6 +102,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_judge_that_cannot_be_reached_is_said_once_and_ends_with_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
@@ -110,21 +111,23 @@ def test_a_judge_that_cannot_be_reached_is_said_once_and_ends_with_1(
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}/v1"
-        config = asking(tmp_path / "c.yaml", url, deadline="1s", on_outage="skip")
-        ended = run(*COMMANDS[command], lines(tmp_path / "l", "one ledger", "another ledger"), "-c", config)
+        config = asking(tmp_path / "c.yaml", url, deadline="20s", on_outage="skip")
+        queries = [f"ledger {n}" for n in range(5)]  # enough to make an outage of it before the deadline
+        ended = run(*COMMANDS[command], lines(tmp_path / "l", *queries), "-c", config)
     assert ended.code == 1, ended.err
     said = [line for line in ended.err.splitlines() if line.startswith("judge openai/any: a call failed")]
     assert len(said) == 1
     assert "Traceback" not in ended.err
     if command != "calibrate":  # which counts them by reason
-        assert ended.err.count("not scored (judge_unavailable): ") == 1
+        assert ended.err.count("not scored: judge_unavailable: ") == 1
         assert "the judge failed for every run" in ended.err
 
 
+@pytest.mark.slow
 def test_one_run_that_is_scored_is_enough(tmp_path: Path, refusing: ScriptedJudgeServer) -> None:
     config = asking(tmp_path / "c.yaml", refusing.url)
     ended = run("score", lines(tmp_path / "l", "a ledger", "a ledger again", "a kettle"), "-c", config)
-    assert (ended.code, ended.err.count("not scored (judge_refused)")) == (0, 1)
+    assert (ended.code, ended.err.count("not scored: judge_refused")) == (0, 1)
     ended = run("score", lines(tmp_path / "l", "a ledger"), "-c", config)
     assert ended.code == 1
 
