@@ -1,5 +1,5 @@
-"""An aiohttp application on an address of its own, and whether an address is to be had. Who sends what is no HTTP is told
-so in the form of the application."""
+"""An aiohttp application on an address of its own, and whether an address is to be had. Who sends what is no HTTP is
+told so in the form of the application."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ Of input that can be read in part:
 * `calibrate`, `anchors add` and `baseline pin` name the first line that is none, do nothing and end with 1: without it
   their figures would be of something else. Lines that nobody has filled in, whose text is gone or that bear a judge's
   name are no such lines: they are left out and counted.
-* `replay-dead-letters` leaves a letter that still cannot be read, and counts it by reason; a file with a line that is no
-  letter ends it with 1.
+* `replay-dead-letters` leaves a letter that still cannot be read, and counts it by reason; a file with a line that is
+  no letter ends it with 1.
 
 Where a judge fails, that is said on standard error when it happens, each thing once. `score`, `backfill` and `anchors`
 end with 1 where a judge was asked and no run has a score, `calibrate` where no run could be judged.
