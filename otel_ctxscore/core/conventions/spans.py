@@ -12,7 +12,7 @@ from otel_ctxscore.core.conventions.messages import Message, looks_like_messages
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.questions import question_in
 from otel_ctxscore.core.conventions.signs import variables_in
-from otel_ctxscore.core.conventions.tools import retrieves
+from otel_ctxscore.core.conventions.tools import reranks, retrieves
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Reading, Role
 from otel_ctxscore.core.conventions.wrappers import unwrap
 from otel_ctxscore.core.spans import Attributes, Value
@@ -49,6 +49,7 @@ def reading(
     `json`: the input is declared as JSON. `silent`: content is off by default in the dialect, so that a span without
     any says nothing.
     """
+    role = Role.RERANKER if role is Role.CHAIN and _only_ranks(gave, name) else role
     is_holder = role in HOLDERS
     return Reading(
         dialect=dialect,
@@ -64,6 +65,12 @@ def reading(
         variables=variables_in(_inputs(given)) if is_holder or role is Role.PROMPT else (),
         silent=silent and given is None and gave is None,
     )
+
+
+def _only_ranks(gave: Node | None, name: str | None) -> bool:
+    """Whether a step is a reranker by its name, and gave documents and no answer."""
+    found = passed_lists_in(gave) or lists_in(gave) if gave is not None and reranks(name) else None
+    return bool(found) and any(listed.has_text for listed in found or ()) and answer_in(gave) is None
 
 
 _ASKED = frozenset({Role.RETRIEVER, Role.RERANKER, Role.TOOL, Role.VECTOR_DB})

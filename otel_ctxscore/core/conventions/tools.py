@@ -18,6 +18,7 @@ WRITING_WORDS = frozenset({
     "create", "add", "write", "update", "upsert", "insert", "delete", "remove", "save", "store", "index", "ingest",
     "upload", "edit", "send", "move", "rename", "publish", "append", "clear", "drop",
 })  # fmt: skip
+RANKING_WORDS = frozenset({"rerank", "reranker", "reranking", "postprocess", "postprocessor", "joiner", "fusion"})
 FAULT_KEYS = frozenset({"error", "message", "code", "status", "type", "details", "success", "ok", "results", "isError"})
 """What stands beside `error` in a result that is nothing else."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -37,6 +38,11 @@ def retrieves(name: str | None, added: Iterable[str] = ()) -> bool:
     words = words_of(name)
     found = any(word in RETRIEVAL_WORDS or word.startswith("retriev") for word in words)
     return found and not (set(words) & WRITING_WORDS)
+
+
+def reranks(name: str | None) -> bool:
+    """Whether a step puts documents in their last order by its name."""
+    return name is not None and not RANKING_WORDS.isdisjoint(words_of(name))
 
 
 def failed(result: Node | None) -> bool:

@@ -13,6 +13,7 @@ CLASSES = (
     ("retriever", Role.RETRIEVER),
     ("websearch", Role.RETRIEVER),
     ("ranker", Role.RERANKER),
+    ("documentjoiner", Role.RERANKER),
     ("embedder", Role.EMBEDDING),
     ("promptbuilder", Role.PROMPT),
     ("generator", Role.LLM),

@@ -13,7 +13,7 @@ from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.questions import question_in
 from otel_ctxscore.core.conventions.signs import variables_in
 from otel_ctxscore.core.conventions.spans import conversation_in, flattened_messages, handed_on, spoken_in, told_in
-from otel_ctxscore.core.conventions.tools import words_of
+from otel_ctxscore.core.conventions.tools import reranks, words_of
 from otel_ctxscore.core.conventions.transcripts import prompt_in
 from otel_ctxscore.core.conventions.values import text_of
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Question, Reading, Role, Sight, Text
@@ -32,7 +32,6 @@ DOCUMENTS = {
     Role.VECTOR_DB: "retrieval.documents",
     Role.RERANKER: "reranker.output_documents",
 }
-RERANKING = frozenset({"rerank", "reranker", "reranking", "postprocess", "postprocessor"})
 
 
 def read(sight: Sight) -> Reading:
@@ -55,7 +54,7 @@ def read(sight: Sight) -> Reading:
 
 def _role(sight: Sight) -> Role:
     role = ROLES.get(sight.word(*KINDS), Role.OTHER)
-    if role is Role.CHAIN and RERANKING & set(words_of(sight.span.name)) and _documents(sight, Role.RERANKER):
+    if role is Role.CHAIN and reranks(sight.span.name) and _documents(sight, Role.RERANKER):
         return Role.RERANKER
     if role is Role.OTHER and sight.node(*INPUT) is not None:
         return Role.CHAIN
