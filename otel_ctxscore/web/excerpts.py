@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from otel_ctxscore.core.unseen import fitting
 
 FOLDED = 400
-"""Characters of a context that stand open; of a longer one, the beginning does."""
+"""Characters up to which a context stands open among others."""
 MOST, LEAST = 3000, 300
 """Characters of one text that a page shows: fewer of each where there are many, but not below the second."""
 TOGETHER = 100_000
@@ -79,7 +79,8 @@ def sentence_at_issue(
     that shares most with `about`; None where it is visible or there is none."""
     for note in notes:
         for found in _QUOTED.finditer(note):
-            at = text.find(next(part for part in found.groups() if part).strip(" .…"))
+            quote = next(part for part in found.groups() if part).strip(" .…")
+            at = text.find(quote) if quote else -1
             if at >= 0:
                 return _sentence(text, at, quoted=True) if at >= visible else None
     best = _nearest(text[:read], about)

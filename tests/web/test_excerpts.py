@@ -27,6 +27,7 @@ ABOUT = words("Which port does the ledger service listen on?", "It is 7443.")
     ("text", "visible", "notes", "said"),
     [
         (f"{NOISE}{ANSWER} {NOISE}", 160, [], ANSWER),
+        (f"{NOISE}{ANSWER} {NOISE}", 160, ["It says “........”."], ANSWER),
         (f"{NOISE}{ANSWER} {NOISE}", 10_000, [], None),
         (f"{ANSWER} {NOISE}", 160, [], None),
         (NOISE, 160, [], None),
