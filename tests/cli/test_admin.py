@@ -77,6 +77,24 @@ async def test_an_alarm_is_acknowledged_over_tls(
     assert (ended.code, ended.out) == (0, "a1: acknowledged by ann at 1970-01-01T00:01:00+00:00\n")
 
 
+async def test_taking_note_asks_for_no_inquiry(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def inquiry(*_: object) -> None:
+        raise AssertionError("it takes seconds")
+
+    monkeypatch.setattr("otel_ctxscore.web.alarm_api.inquiry_of", inquiry)
+    found = AdminServer(Admin(listen="127.0.0.1:0"), FakeService(kept={"a1": RECORD}), Metrics(), NoReview())
+    await found.start()
+    ended = [await asked(found, "alarms", "ack", known, "--by", by) for known, by in (("a1", "ann"), ("a1", "bob"))]
+    unknown = await asked(found, "alarms", "ack", "a/2")
+    await found.stop()
+    moment = "1970-01-01T00:01:00+00:00"
+    assert [one.out for one in ended] == [
+        f"a1: acknowledged by ann at {moment}\n",
+        f"a1: was acknowledged by ann at {moment}\n",
+    ]
+    assert (unknown.code, "there is no alarm a/2" in unknown.err) == (1, True)
+
+
 async def test_names_from_outside_are_shown_and_not_obeyed() -> None:
     name = "[/x] \x1b[31mred"
     record = AlarmRecord("a1", name, name, "v1", rose=3600.0, began=0.0, reference=0.8, mean=0.5)
