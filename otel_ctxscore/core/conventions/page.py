@@ -16,9 +16,10 @@ instrumentation scope first, then by every dialect whose attributes it bears: wh
 that bridges and double instrumentation are read as one. `otel-ctxscore explain FILE` shows for your own traces what was
 read where, and what was not and why.
 
-The contexts of a turn are, in this order: the output of a reranker, the documents of a retriever, the results of
-retrieval tools, the result events of a vector database, and the context that stands joined in a prompt (which has no
-rank: precision is `unscored(unranked)`). A tool retrieves if its name says so (search, retrieve, lookup, kb, knowledge,
+The contexts of a turn are, in this order: the output of a reranker or of a step that joins several retrievals, the
+documents of a retriever or those that a model's provider retrieved and sent along, the results of retrieval tools, the
+result events of a vector database, and the context that stands joined in a prompt (which has no rank: precision is
+`unscored(unranked)`). A tool retrieves if its name says so (search, retrieve, lookup, kb, knowledge,
 doc, vector, rag, query, find; `extraction.retrieval_tools` adds names), or if its result is a list of objects with a
 text. Spans that no dialect knows are declared by a mapping (`extraction.mappings`).
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from otel_ctxscore.core.conventions.document_fields import describes_document
 from otel_ctxscore.core.conventions.messages import Message, looks_like_messages, messages_in
 from otel_ctxscore.core.conventions.nested import Node
+from otel_ctxscore.core.conventions.ornaments import ORNAMENT, without_bare_end
 from otel_ctxscore.core.conventions.values import is_said, text_of, whole
 from otel_ctxscore.core.conventions.vocabulary import Question
 
@@ -32,17 +33,18 @@ MAX_HISTORY = 40
 MAX_HISTORY_TEXT = 20_000
 
 _LABEL = re.compile(
-    r"^[#>*\s]*(?:user(?:'s)?\s+)?(?:question|query|user input|user message|input)"
+    rf"^{ORNAMENT}(?:user(?:'s)?\s+)?(?:question|query|user input|user message|input)"
     r"\s*(?:\*\*)?:[ \t]*(?:\*\*)?",
     re.IGNORECASE | re.MULTILINE,
 )
 _CONTEXT_LABEL = re.compile(
-    r"^[#>*\s]*(?:retrieved |relevant |provided |reference )?"
+    rf"^{ORNAMENT}(?:retrieved |relevant |provided |reference )?"
     r"(?:context|documents|passages|sources|search results|knowledge|excerpts)[ \t]*(?:\*\*)?:",
     re.IGNORECASE | re.MULTILINE,
 )
 _NEXT_LABEL = re.compile(
-    r"^[#>*\s]*(?:final |helpful |your )?(?:answer|response|antwort|respuesta|output)\b[^\n]{0,20}:?\s*(?:\*\*)?\s*\Z",
+    rf"^{ORNAMENT}(?:final |helpful |your )?(?:answer|response|antwort|respuesta|output)"
+    r"\b[^\n]{0,20}:?\s*+(?:\*\*\s*+)?\Z",
     re.I | re.M,
 )
 
@@ -179,7 +181,7 @@ def question_in_prompt(text: str, contexts: Sequence[str]) -> str | None:
     if labels:
         asked = text[labels[-1].end() :]
         following = _CONTEXT_LABEL.search(asked)
-        return _trimmed(asked[: following.start()] if following else asked)
+        return _trimmed(without_bare_end(asked[: following.start()]) if following else asked)
     spans = [(at, at + len(piece)) for piece in contexts if len(piece) > 20 and (at := text.find(piece)) >= 0]
     if not spans:
         return None
@@ -189,8 +191,10 @@ def question_in_prompt(text: str, contexts: Sequence[str]) -> str | None:
 
 
 def _trimmed(text: str) -> str | None:
-    bare = _NEXT_LABEL.sub("", text.strip()).strip().strip("-=`").strip()
-    return bare or None
+    bare = text.strip()
+    if (label := _NEXT_LABEL.search(bare)) is not None:
+        bare = without_bare_end(bare[: label.start()])
+    return bare.strip().strip("-=`").strip() or None
 
 
 def _asks(text: str | None) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from otel_ctxscore.core.conventions.messages import Message
 from otel_ctxscore.core.conventions.nested import Node
+from otel_ctxscore.core.conventions.ornaments import ORNAMENT, without_bare_end
 from otel_ctxscore.core.conventions.values import is_said, text_of
 from otel_ctxscore.core.conventions.vocabulary import Sight, Text
 
@@ -28,7 +29,7 @@ SESSION_KEYS = (
 )  # fmt: skip
 
 _SECTION = re.compile(
-    r"(?:^|\n)[#>*\s]*(?:retrieved |relevant |provided |reference )?"
+    rf"(?:^|\n){ORNAMENT}(?:retrieved |relevant |provided |reference )?"
     r"(?:context|documents|passages|sources|knowledge|search results|context information is below\.?|excerpts)"
     r"(?:\*\*)?[ \t]*(?::|(?<=below\.)|(?<=below))[ \t]*(?:\*\*)?[ \t]*\n?(?:-{3,}\n)?",
     re.IGNORECASE,
@@ -40,9 +41,9 @@ _INTRODUCTION = re.compile(
     re.IGNORECASE,
 )
 """The words in which LangChain and Microsoft's Agent Framework hand over the context where nobody gave them others."""
-_TAG = re.compile(r"<(context|documents|passages|sources|retrieved_context|search_results)>(.+?)</\1>", re.I | re.S)
+_TAG = re.compile(r"<(/?)(context|documents|passages|sources|retrieved_context|search_results)>", re.IGNORECASE)
 _SECTION_END = re.compile(
-    r"\n[#>*\s]*(?:-{3,}\s*\n|={3,}\s*\n|(?:user(?:'s)? )?(?:question|query|user input|user message)(?:\*\*)?:|"
+    rf"\n{ORNAMENT}(?:-{{3,}}\s*\n|={{3,}}\s*\n|(?:user(?:'s)? )?(?:question|query|user input|user message)(?:\*\*)?:|"
     r"given the (?:context|above)|(?:helpful |final |your )?answer(?:\*\*)?:|instructions?:|</)",
     re.IGNORECASE,
 )
@@ -79,15 +80,28 @@ def sections_in(messages: Iterable[Message]) -> tuple[Text, ...]:
     return tuple(found)
 
 
+def _tagged(prompt: str) -> str | None:
+    """What stands in the first pair of tags."""
+    begun: dict[str, int] = {}
+    pairs: dict[str, tuple[int, int]] = {}
+    for tag in _TAG.finditer(prompt):
+        name = tag[2].lower()
+        if not tag[1]:
+            begun.setdefault(name, tag.end())
+        elif begun.get(name, tag.start()) < tag.start():
+            pairs.setdefault(name, (begun[name], tag.start()))
+    return prompt[slice(*min(pairs.values()))] if pairs else None
+
+
 def section_of(prompt: str) -> str | None:
     """What a prompt holds between tags, after a label such as `Context:` at the start of a line, or after the words of
     a framework's own prompt."""
-    if (tagged := _TAG.search(prompt)) is not None:
-        return tagged[2].strip() or None
+    if (tagged := _tagged(prompt)) is not None:
+        return tagged.strip() or None
     start = _SECTION.search(prompt) or _INTRODUCTION.search(prompt)
     if start is None:
         return None
     rest = prompt[start.end() :]
     end = _SECTION_END.search(rest)
-    section = (rest[: end.start()] if end else rest).strip()
+    section = (without_bare_end(rest[: end.start()]) if end else rest).strip()
     return section if len(section.split()) > 2 and "{" + "context" not in section else None

@@ -8,6 +8,7 @@ from otel_ctxscore.core.conventions.answers import answer_in
 from otel_ctxscore.core.conventions.document_fields import document_of
 from otel_ctxscore.core.conventions.document_lists import Documents, lists_in, passed_lists_in
 from otel_ctxscore.core.conventions.flattened import Row, rows
+from otel_ctxscore.core.conventions.hosted import grounded_in
 from otel_ctxscore.core.conventions.messages import Message, looks_like_messages, messages_in
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.questions import question_in
@@ -59,7 +60,7 @@ def reading(
         answer=answer_in(gave) if is_holder else None,
         heard=conversation_in(given) if role is Role.LLM else told_in(given) if is_holder else (),
         said=spoken_in(gave) if role is Role.LLM else told_in(gave) if is_holder else (),
-        documents=documents_in(gave) if role in _LISTING else None,
+        documents=documents_in(gave) if role in _LISTING else grounded_in(gave) if role is Role.LLM else None,
         passed=handed_on(given, gave, name) if is_holder or role is Role.PROMPT else None,
         result=gave if role is Role.TOOL else None,
         variables=variables_in(_inputs(given)) if is_holder or role is Role.PROMPT else (),

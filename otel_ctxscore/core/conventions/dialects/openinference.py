@@ -8,6 +8,7 @@ from otel_ctxscore.core.conventions.answers import answer_in
 from otel_ctxscore.core.conventions.document_fields import Document
 from otel_ctxscore.core.conventions.document_lists import Documents, described_by, flattened, holds_text, lists_in
 from otel_ctxscore.core.conventions.flattened import rows
+from otel_ctxscore.core.conventions.hosted import grounded_in
 from otel_ctxscore.core.conventions.messages import Message, messages_in
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.questions import question_in
@@ -132,7 +133,7 @@ def _prompts(sight: Sight) -> tuple[Message, ...]:
 def _documents(sight: Sight, role: Role) -> tuple[Documents, ...] | None:
     prefix = DOCUMENTS.get(role)
     if prefix is None:
-        return None
+        return grounded_in(sight.node(*OUTPUT)) if role is Role.LLM else None
     listed = flattened(sight.span.attributes, prefix, dropped=sight.span.dropped_attributes_count)
     output = sight.node(prefix, *(() if _generates(sight, role) else ("retrieval.document", *OUTPUT)))
     whole = lists_in(output) if output is not None else None
