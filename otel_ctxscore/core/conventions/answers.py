@@ -109,8 +109,8 @@ def _below(node: Node, depth: int) -> Text | None:
 
 
 def verbatim(node: Node | None) -> Text | None:
-    """A model's answer as it stands, a structured one as its JSON."""
-    if node is None:
+    """A model's answer as it stands, a structured one as its JSON. None for JSON that was cut."""
+    if node is None or node.broken:
         return None
     text = text_of(node.value)
     return answer_in(node) or (Text(text, node.at) if is_said(text) else None)

@@ -145,7 +145,8 @@ def _of_list(node: Node, depth: int) -> tuple[Documents, ...] | None:
     if elements and all(isinstance(e.value, list) and not _is_scored(e) for e in elements):
         inner = [_lists(element, depth + 1) for element in elements]
         return tuple(one for found in inner if found for one in found) or None
-    return (Documents(tuple(map(_document, elements)), node.at),)
+    cut = any(element.broken for element in elements)
+    return (Documents(tuple(map(_document, elements)), node.at, incomplete=cut),)
 
 
 def _element(node: Node) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ ROLES = {
     "functionmessage": "tool", "chatbot": "assistant", "toolmessagechunk": "tool",
 }  # fmt: skip
 KNOWN = frozenset({"user", "assistant", "system", "tool"})
+_CUT_PARTS = re.compile(r"\s*\[\s*\{\s*\"type\"\s*:")
+"""How parts begin that are cut before their end."""
 MAX_MESSAGES = 2000
 MAX_NESTING = 6
 
@@ -157,7 +160,7 @@ def _parts(content: Node) -> list[Node]:
     """The parts of a content. A bare text is one part and is not opened, unless it holds the JSON of parts: what
     else looks like JSON in it was said."""
     if isinstance(content.value, str) and not _holds_parts(content):
-        return [content]
+        return [] if content.broken and _CUT_PARTS.match(content.value) else [content]
     opened = content.opened()
     if isinstance(opened.value, dict):
         inner = _content(opened) or opened.key("value")

@@ -13,6 +13,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import cast
 
 from otel_ctxscore.core.spans import Value
@@ -112,8 +113,12 @@ def _json(text: str) -> Value:
         return None
 
 
+@lru_cache(maxsize=8)
 def _literal(text: str) -> Value:
-    """Python's own notation of dicts, lists and keyword-only constructors: `[Document(page_content='...')]`."""
+    """Python's own notation of dicts, lists and keyword-only constructors: `[Document(page_content='...')]`.
+
+    Remembered, for each dialect looks at an attribute anew, and a long one takes Python most of a second.
+    """
     if len(text) > MAX_LITERAL:
         return None
     try:
