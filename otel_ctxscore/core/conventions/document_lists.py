@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from otel_ctxscore.core.conventions.document_fields import Document, document_of, has_text_field, is_strong
 from otel_ctxscore.core.conventions.flattened import Row, has_gap, rows
 from otel_ctxscore.core.conventions.nested import Node
-from otel_ctxscore.core.conventions.values import is_blank, says_nothing_found, text_of, whole
+from otel_ctxscore.core.conventions.values import is_blank, says_nothing_found, stands_for_documents, text_of, whole
 from otel_ctxscore.core.conventions.wrappers import CONTAINERS, containers, is_part, unwrap
 from otel_ctxscore.core.spans import Attributes, Value
 
 COLUMN_KEYS = {"ids": "id", "distances": "distance", "scores": "score", "metadatas": "metadata"}
 MAX_NESTING = 8
+_IDENTITY = re.compile(r"(?=[^ ]*\d)(?=[^ ]*[-_:/#]|[0-9a-f]{8})[\w.:/#-]{3,128}", re.ASCII)
+"""Such as `doc-12`, `a/b#3` or a hash; a bare number or word may be a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,8 @@ def _of_text(node: Node) -> tuple[Documents, ...] | None:
         return (Documents((), node.at),)
     if node.broken:
         return (Documents((), node.at, incomplete=True),)
+    if stands_for_documents(node.value):
+        return (Documents((Document(None, node.at),), node.at),)
     return (Documents((Document(node.value, node.at),), node.at, joined="\n\n" in node.value.strip()),)
 
 
@@ -145,8 +150,26 @@ def _of_list(node: Node, depth: int) -> tuple[Documents, ...] | None:
     if elements and all(isinstance(e.value, list) and not _is_scored(e) for e in elements):
         inner = [_lists(element, depth + 1) for element in elements]
         return tuple(one for found in inner if found for one in found) or None
+    if elements and all(map(_is_identity, elements)):
+        return (Documents(tuple(map(_identity, elements)), node.at),)
     cut = any(element.broken for element in elements)
     return (Documents(tuple(map(_document, elements)), node.at, incomplete=cut),)
+
+
+def _named(node: Node) -> Value:
+    """What an element is told by: itself, or the first of a pair with a score."""
+    return node.value[0] if isinstance(node.value, list) and _is_scored(node) else node.value
+
+
+def _is_identity(node: Node) -> bool:
+    """Whether an element of a bare list is an id: one word of what ids are made of, with a digit in it."""
+    named = _named(node)
+    return isinstance(named, str) and bool(_IDENTITY.fullmatch(named))
+
+
+def _identity(node: Node) -> Document:
+    score = _number(node.value[1]) if isinstance(node.value, list) else None
+    return Document(None, node.at, id=text_of(_named(node)), score=score)
 
 
 def _element(node: Node) -> Node:

@@ -27,6 +27,12 @@ _NOTHING_FOUND = re.compile(
     r"(?: (?:for|matching|in|with|on) [^\n]{1,80})?[.!]*",
     re.IGNORECASE,
 )
+_COUNT = re.compile(
+    r"(?:successfully )?(?:found|retrieved|returned|fetched)?:? ?\d{1,6} (?:relevant |matching |similar |search )*"
+    r"(?:results?|documents?|docs|matches|passages?|chunks?|entries|records|hits|articles|nodes|items)"
+    r"(?: (?:were )?(?:found|retrieved|returned))?[.!]*",
+    re.IGNORECASE,
+)
 _BLANK_WORDS = frozenset({"", "null", "none", "undefined", "nan"})
 _LONGEST_PLACEHOLDER = 120
 _LONGEST_REPR = 100_000
@@ -85,6 +91,12 @@ def says_nothing_found(text: str) -> bool:
     """A tool's own words for an empty result, such as `No results found.`."""
     bare = text.strip()
     return len(bare) <= _LONGEST_PLACEHOLDER and bool(_NOTHING_FOUND.fullmatch(bare))
+
+
+def stands_for_documents(text: str) -> bool:
+    """What is written in place of documents: their number, or what Python prints for an object."""
+    bare = text.strip()
+    return is_object_repr(bare) or (len(bare) <= _LONGEST_PLACEHOLDER and bool(_COUNT.fullmatch(bare)))
 
 
 def is_redacted(text: str) -> bool:
