@@ -1,4 +1,4 @@
-"""Text as the local judge reads it: crudely stemmed words, character bigrams where a script has no spaces."""
+"""Text as the local judge reads it: crudely stemmed words, runs of characters where a script has no spaces."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from typing import NamedTuple
 
 # What is read of one text, so that the time for a judgement is bounded: its beginning and its end.
 HEAD_CHARS, TAIL_CHARS = 16_000, 8_000
-FIRST_UNSPACED = "\u0e00"  # Thai; the tokens of unspaced scripts are pairs of characters
+FIRST_UNSPACED, LAST_THAI = "\u0e00", "\u0e7f"
+PAIR, THAI_WIDTH = (
+    2,
+    4,
+)  # characters in a token of an unspaced script; Thai is an alphabet, and its pairs are everywhere
 SHORTEST_SENTENCE = 4  # tokens; a shorter one is joined with the next
 MEMO_SIZE, LONGEST_REMEMBERED = 50_000, 32  # distinct words remembered with their stems; the longest in characters
 
 _UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # Thai, kana, Han, Hangul
 _MARKS = r"\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff\u200c\u200d"
 _NUMBER = r"\d+(?:[.,]\d+)*"
-_END = r"""[.!?]+["')\]]*(?=\s|$)|\n+|[。！？؟।]+"""
+_END = r"""(?<![.!?])[.!?]++["')\]]*+(?=\s|$)|\n+|[。！？؟।]+"""  # each character of a run is looked at once
 _ASCII = re.compile(rf"[A-Za-z][A-Za-z0-9]*|{_NUMBER}[A-Za-z]*|{_END}")
 _ANY = re.compile(rf"[{_UNSPACED}]+|{_NUMBER}|(?:[^\W_{_UNSPACED}]+[{_MARKS}]*)+|{_END}")
 _ACCENTS = re.compile(r"[\u0300-\u036f]+")
@@ -96,7 +100,8 @@ def _made(found: str) -> str | tuple[str, ...]:
     if not first.isalnum() and not unicodedata.category(first).startswith("M"):
         return ()
     if _is_unspaced(first):
-        return tuple(found[i : i + 2] for i in range(max(1, len(found) - 1)))
+        width = THAI_WIDTH if first <= LAST_THAI else PAIR
+        return tuple(found[i : i + width] for i in range(max(1, len(found) - width + 1)))
     return stem(found.lower())
 
 
@@ -129,6 +134,10 @@ def read(text: str) -> Passage:
     return Passage(tokens, words, starts, set(tokens))
 
 
+# A pair of characters with a Chinese function word in it, or of hiragana alone.
+_FUNCTION_PAIR = re.compile(r"[的了吗呢么什谁哪是在和与及由于之其为有这那何些]|^[\u3041-\u309f]+$")
+
+
 class Idf:
     """How rare a token is: a small generic table, and one value by length for every other token.
 
@@ -136,6 +145,7 @@ class Idf:
     """
 
     COMMON = 250
+    FUNCTION = 100  # of what carries grammar and no topic
 
     def __init__(self, table: Mapping[str, int], default: int) -> None:
         self.table = dict(table)
@@ -143,8 +153,10 @@ class Idf:
         self.common = frozenset(t for t, value in table.items() if value <= self.COMMON)
 
     def __call__(self, token: str) -> int:
+        unspaced = token[0] >= FIRST_UNSPACED
+        if unspaced and _FUNCTION_PAIR.search(token):
+            return self.FUNCTION
         value = self.table.get(token)
         if value is not None:
             return value
-        long = len(token) > 3 or token[0] >= FIRST_UNSPACED
-        return self.default if long else self.default - 100
+        return self.default if unspaced or len(token) > 3 else self.default - 100

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from otel_ctxscore.judges.features import RELEVANCE, relevance_rows
+from otel_ctxscore.judges.features import RELEVANCE, analyse, relevance_rows
 from otel_ctxscore.judges.lexical import LexicalModel
 from otel_ctxscore.judges.text import HEAD_CHARS, TAIL_CHARS, read
 
@@ -35,6 +35,25 @@ LABELLED = [
     ("एफिल टॉवर कब पूरा हुआ?", "एफिल टॉवर 1889 में पेरिस में पूरा हुआ।", "रोटी आटे और पानी से बनती है।"),
     ("Когда была построена Эйфелева башня?", "Эйфелева башня построена в 1889 году.", "Хлеб пекут из муки и воды."),
     ("Wann wurde der Kölner Dom vollendet?", "Der Kolner Dom wurde 1880 vollendet.", "Brot wird aus Mehl gebacken."),
+    (
+        "Quand la tour Eiffel a-t-elle été achevée à Paris ?",
+        "La tour Eiffel, à Paris, a été achevée le 31 mars 1889.",
+        "La mairie de la ville a été à côté de la gare, et elle est au bord de la mer.",
+    ),
+    (
+        "Quando è stata completata la torre Eiffel?",
+        "La torre Eiffel è stata completata nel 1889.",
+        "Il pane è fatto con la farina, ed è una delle cose più buone che sono nella cucina.",
+    ),
+]
+
+# (query, what of it is looked for in a context)
+TERMS = [
+    ("Quelle est la capitale du Portugal ?", {"portugal", "capital"}),  # no French was trained on
+    ("Quale fiume attraversa la città?", {"fium", "attraversa", "citta"}),
+    ("埃菲尔铁塔的设计者是谁？", {"埃菲", "菲尔", "尔铁", "铁塔", "设计", "计者"}),
+    ("これはエッフェル塔ですか", {"エッ", "ッフ", "フェ", "ェル", "ル塔", "はエ", "塔で"}),
+    ("หอไอเฟล", {"หอไอ", "อไอเ", "ไอเฟ", "อเฟล"}),
 ]
 
 
@@ -67,6 +86,15 @@ def test_a_list_without_any_useful_context_finds_none(
     model: LexicalModel, query: str, useful: str, useless: str
 ) -> None:
     assert max(model.useful(query, [useless, CONTEXTS[2]])) < 0.5
+
+
+@pytest.mark.parametrize(("query", "terms"), TERMS)
+def test_words_of_grammar_are_not_looked_for(model: LexicalModel, query: str, terms: set[str]) -> None:
+    assert set(analyse(query, model.idf).terms) == terms
+
+
+def test_a_query_of_such_words_alone_is_still_looked_for(model: LexicalModel) -> None:
+    assert analyse("où est-il ?", model.idf).terms
 
 
 def test_a_single_context_is_judged_by_what_it_holds(model: LexicalModel) -> None:

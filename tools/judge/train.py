@@ -13,7 +13,7 @@ import json
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +28,7 @@ from otel_ctxscore.judges.text import Idf, clip, read
 from otel_ctxscore.judges.usage import USED, is_refusal, used_rows
 from tools.judge import baseline
 from tools.judge.baseline import Item
+from tools.judge.function_words import FUNCTION_WORDS
 
 SEED = 0
 MODEL = Path(__file__).parents[2] / "otel_ctxscore" / "judges" / MODEL_FILE
@@ -36,7 +37,8 @@ COMMON_DOCUMENTS, COMMON_SHARE = 8, 0.05  # of a language's contexts: then a tok
 SCHEMA = {"relevance": RELEVANCE, "used": USED}
 TREES = {"relevance": 120, "used": 120}
 LEAVES = {"relevance": 4, "used": 8}
-COMPOSED = 3  # lists composed of a query's contexts; they weigh together as much as the lists as labelled
+COMPOSED = 3  # lists composed of a query's contexts
+LABELLED_SHARE = 0.6  # of the weight of a data set is in its lists as labelled, the rest in the composed ones
 TWICE = 0.05  # share of the composed lists that have a context twice
 # Slope and shift of the log odds; the slopes were chosen on the predictions for held-out data sets. A steeper one suits
 # sets where words tell all, a flatter one those where all contexts are of one topic. A shift trades two errors of
@@ -49,7 +51,8 @@ reading = lru_cache(60_000)(read)
 def fit_idf(items: Sequence[Item]) -> Idf:
     """Inverse document frequency of the commonest tokens in hundredths; any other gets one higher value.
 
-    A token that is common in one language counts by that language: a German article is rare in the whole.
+    A token that is common in one language counts by that language: a German article is rare in the whole. Function
+    words that the rows lack are added.
     """
     documents, found = Counter[str](), Counter[tuple[str, str]]()
     for item in items:
@@ -65,6 +68,9 @@ def fit_idf(items: Sequence[Item]) -> Idf:
     for (lang, token), n in sorted(found.items()):
         if n >= COMMON_DOCUMENTS and n >= COMMON_SHARE * documents[lang]:
             table[token] = min(table.get(token, default), hundredths(n, documents[lang]))
+    for words in FUNCTION_WORDS.values():
+        for token in read(words).tokens:
+            table.setdefault(token, Idf.FUNCTION)
     return Idf(table, default)
 
 
@@ -131,14 +137,24 @@ class Table:
 
 
 def tabulate(items: Sequence[Item], head: str, idf: Idf) -> Table:
-    """For relevance a data set weighs as the root of its number of pairs, and as much again in composed lists."""
+    """For relevance a data set weighs as the root of its number of lists, and each of its lists alike.
+
+    The error in average precision is a mean over lists: pairs that weigh alike would be a fit to the long lists.
+    """
     found = examples(items, head)
     x = np.array([r for e in found for r in rows(head, e.item["query"], e.contexts, e.response, idf)])
-    pairs = [(e, label) for e in found for label in e.labels]
-    origin = [(e.item["dataset"], e.labelled) for e, _ in pairs]
-    size = Counter(origin)
-    weight = np.array([1.0 if head == "used" else size[d, True] ** 0.5 / size[d, own] for d, own in origin])
-    return Table(x, np.array([label for _, label in pairs]), weight / weight.mean())
+    size = Counter((e.item["dataset"], e.labelled) for e in found)
+    weight = np.ones(len(x))
+    if head == "relevance":
+        weight = np.array([weight_of(e, size) for e in found for _ in e.labels])
+    return Table(x, np.array([label for e in found for label in e.labels]), weight / weight.mean())
+
+
+def weight_of(example: Example, size: Mapping[tuple[str, bool], int]) -> float:
+    """Of each pair of a list; `size`: the lists of a data set, as labelled and composed."""
+    dataset: str = example.item["dataset"]
+    share = LABELLED_SHARE if example.labelled else 1 - LABELLED_SHARE
+    return share * size[dataset, True] ** 0.5 / size[dataset, example.labelled] / len(example.labels)
 
 
 def boost(table: Table, head: str) -> HistGradientBoostingClassifier:
