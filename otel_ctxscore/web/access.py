@@ -81,9 +81,11 @@ def host_check(listen: str, hosts: Iterable[str]) -> Middleware:
 
 
 def _name(host: str) -> str:
+    """The name in `host` or `host:port`; '' for anything else."""
     try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
+        parts = urlsplit(f"//{host}")
+        return "" if parts.port == 0 or parts.netloc != host or "@" in host else parts.hostname or ""
+    except ValueError:  # a port that is none
         return ""
 
 
