@@ -14,12 +14,12 @@ from enum import StrEnum
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
 
 from otel_ctxscore import config as configuration
 from otel_ctxscore import parts
 from otel_ctxscore.config import Config
 from otel_ctxscore.core.assembly import TraceAssembler, Waiting
+from otel_ctxscore.core.budget import Window
 from otel_ctxscore.core.codec import fuller
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.core.model import Evaluation, RagRun
@@ -127,8 +127,9 @@ class Service:
     async def _evaluate(self, run: RagRun) -> Evaluation:
         evaluation = await self.judging.evaluate(run)
         self.standings.add(evaluation)
-        if self.budget.blown:
-            self.history.hours.truncated(time.time())
+        now = time.time()
+        if self.budget.blown(now):
+            self.history.hours.truncated(now)
         if evaluation.judged_by is not None:
             self._keep_budget()
         return evaluation
@@ -165,13 +166,14 @@ class Service:
 
     def _declare_budget(self) -> None:
         """Readings of windows without a limit are None and not shown: a reload may set or lift one."""
-        windows: tuple[Literal["minute", "day"], ...] = ("minute", "day")
+        windows: tuple[Window, ...] = ("minute", "day")
         for window in windows:
             self.metrics.watch(catalogue.BUDGET_USED, partial(self.budget.used_ratio, window), window)
-        self.metrics.watch(catalogue.BUDGET_OPEN, self._budget_open, "day")
+            self.metrics.watch(catalogue.BUDGET_OPEN, partial(self._budget_open, window), window)
 
-    def _budget_open(self) -> float | None:
-        return float(not self.budget.blown) if self.budget.limits.by_day else None
+    def _budget_open(self, window: Window) -> float | None:
+        found = self.budget.is_open(window, time.time())
+        return None if found is None else float(found)
 
     def stop(self) -> None:
         """Ask `run` to drain and end."""

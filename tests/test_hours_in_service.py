@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from otel_ctxscore import config as configuration
+from otel_ctxscore.core.budget import Limits
 from otel_ctxscore.core.history import Finished
 from otel_ctxscore.core.hours import Window
 from otel_ctxscore.core.model import Context, RagRun, Retrieval
@@ -49,6 +51,15 @@ async def test_hours_in_which_the_fuse_was_blown_are_marked(service: Service) ->
     service.budget.settle({"tokens": 100.0})
     await judge(service)
     assert "truncated" in await kinds(service)
+
+
+async def test_a_burst_over_the_runs_of_a_minute_marks_them_and_is_seen_by_scrapes(service: Service) -> None:
+    service.budget.relimit(Limits(runs_per_minute=1), 1.0)
+    assert 'ctxscore_budget_open{window="minute"} 1.0' in (await service.metrics.render())[0].decode()
+    for _ in range(12):  # of which five may be judged, and ten where a minute ends between them
+        await service._evaluate(replace(RUN, trace_id=None))
+    assert "truncated" in await kinds(service)
+    assert 'ctxscore_budget_open{window="minute"} 0.0' in (await service.metrics.render())[0].decode()
 
 
 async def test_scorers_that_are_on_have_segments_and_the_page_knows_their_names(service: Service) -> None:

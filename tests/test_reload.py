@@ -57,7 +57,7 @@ async def unpriced(tmp_path: Path) -> AsyncIterator[Reloading]:
 async def test_a_limit_that_a_reload_sets_or_lifts_is_shown_or_gone(plain: Reloading) -> None:
     assert await plain.budget() == {}
     assert plain.reload(budget={"runs_per_minute": 10}) == ["budget"]
-    assert await plain.budget() == {'used_ratio{window="minute"}': 0}
+    assert await plain.budget() == {'used_ratio{window="minute"}': 0, 'open{window="minute"}': 1}
     plain.reload(budget={"tokens_per_day": 1000})
     assert await plain.budget() == {'used_ratio{window="day"}': 0, 'open{window="day"}': 1}
     assert plain.reload() == ["budget"]

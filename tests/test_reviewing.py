@@ -187,7 +187,7 @@ async def test_what_is_spent_is_within_the_budget() -> None:
     assert (fault.status, str(fault)) == (429, "the budget is spent")
     assert len(desk.asked) == 1, "an anchor is three calls or none"
     assert desk.budget.used("usd") == 0.5, "what was set aside for it is given back"
-    assert desk.budget.blown
+    assert desk.budget.is_open("day", 0.0) is False
     await desk.database.close()
 
 

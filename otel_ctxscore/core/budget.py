@@ -26,6 +26,7 @@ LEAST = 0.5
 _SET_BACK = 60
 """Minutes. A clock that is set back further had run ahead; less is how clocks are kept right."""
 Kind = Literal["tokens", "usd"]
+Window = Literal["minute", "day"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class Budget:
     _each: dict[Kind, float] = field(default_factory=dict)
     _settled: int = 0
     _blown: bool = False
+    _burst: float = -math.inf
 
     def share(self, now: float) -> float:
         """What is let through of the runs that would be judged, in this minute. The same for the whole minute."""
@@ -92,6 +94,7 @@ class Budget:
             self._blown = True
             return False
         if self._judged >= BURST * (self.limits.runs_per_minute or math.inf) * self.fraction:
+            self._burst = now
             return False
         self._judged += 1
         self._under_way += 1
@@ -111,7 +114,7 @@ class Budget:
         """What is spent today, and what is set aside for calls under way: the mean cost of one for each."""
         return self._spent.get(kind, 0.0) + self._under_way * self._each.get(kind, 0.0)
 
-    def used_ratio(self, window: Literal["minute", "day"]) -> float | None:
+    def used_ratio(self, window: Window) -> float | None:
         """The share of this process's part that is used; of a day the greatest of its limits. None without a limit."""
         if window == "minute":
             limit = self.limits.runs_per_minute
@@ -122,12 +125,18 @@ class Budget:
     def relimit(self, limits: Limits, fraction: float) -> None:
         """Hold to other limits from now on; a share that is fixed ahead follows with the next minute. The fuse is
         mended: where the new limits are spent too, the next run blows it again."""
-        self.limits, self.fraction, self._blown = limits, fraction, False
+        self.limits, self.fraction, self._blown, self._burst = limits, fraction, False, -math.inf
 
-    @property
-    def blown(self) -> bool:
-        """Whether the fuse has blown: the rest of the day is not judged, and its means are truncated."""
-        return self._blown or self._share == 0
+    def is_open(self, window: Window, now: float) -> bool | None:
+        """Whether the fuse of a window lets calls through; None without a limit. That of the minute counts as blown
+        for a minute after it last held a call back: scrapes see it."""
+        if window == "minute":
+            return None if self.limits.runs_per_minute is None else not 0 <= now - self._burst < MINUTE
+        return not (self._blown or self._share == 0) if self.limits.by_day else None
+
+    def blown(self, now: float) -> bool:
+        """Whether a fuse is blown: some runs have no chance to be judged, and means of this time are truncated."""
+        return self.is_open("day", now) is False or self.is_open("minute", now) is False
 
     def as_dict(self) -> dict[str, object]:
         """What to keep over a restart: by day (since the Unix epoch), what was spent on it."""

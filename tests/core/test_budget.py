@@ -55,10 +55,21 @@ def test_the_fuse_closes_a_day_that_is_spent_and_the_next_one_opens() -> None:
     assert budget.reserve(0.0)
     budget.settle({"tokens": 990})
     assert not budget.reserve(1.0)
-    assert budget.blown
+    assert budget.blown(1.0)
     assert budget.share(2.0) == 0
     assert budget.share(24 * HOUR) == 1
-    assert not budget.blown
+    assert not budget.blown(24 * HOUR)
+
+
+def test_a_burst_that_nobody_foresaw_blows_the_fuse_of_its_minute() -> None:
+    budget = Budget(Limits(runs_per_minute=2))
+    assert [budget.reserve(20.0) for _ in range(12)] == [True] * 10 + [False] * 2
+    assert (budget.is_open("minute", 20.0), budget.is_open("minute", 79.0)) == (False, False)
+    assert budget.blown(79.0)
+    assert budget.share(80.0) > 0
+    assert budget.is_open("minute", 80.0)
+    assert budget.is_open("day", 20.0) is None
+    assert Budget(Limits(tokens_per_day=1)).is_open("minute", 0.0) is None
 
 
 def test_what_is_reserved_counts_until_it_is_settled() -> None:
@@ -89,7 +100,7 @@ def test_other_limits_hold_from_the_next_run_and_the_share_from_the_next_minute(
     budget.relimit(Limits(tokens_per_day=1500), 1.0)
     assert not budget.reserve(0.0), "the next call, like the last one, costs 1000"
     budget.relimit(Limits(tokens_per_day=5000), 1.0)
-    assert not budget.blown
+    assert not budget.blown(0.0)
     assert budget.reserve(0.0)
     budget.settle({})
     budget.relimit(Limits(runs_per_minute=1), 0.5)
@@ -193,7 +204,7 @@ def test_the_share_is_a_probability_fixed_for_the_minute(
     for now, wanted, cost in sorted(events):
         share = budget.share(now)
         assert 0 <= share <= 1
-        assert seen.setdefault(int(now // 60), share) == share or budget.blown
+        assert seen.setdefault(int(now // 60), share) == share or budget.blown(now)
         budget.saw(now, wanted)
         if budget.reserve(now):
             budget.settle({"tokens": cost})
