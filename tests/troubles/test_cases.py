@@ -123,7 +123,7 @@ CONFIGS = {
     "sampling: {rate: 1.5}": ("sampling.rate", "1.5"),
     "sampling: {rate: '10%'}": ("sampling.rate", "10%"),
     "scorers: {context_precison: {}}": ("scorers.context_precison", "context_precision"),
-    "judge: {type: litellm, model: ''}": ("judge.model", "at least 1 character"),
+    "judge: {type: litellm, model: ''}": ("judge.model", "is empty"),
     "judge: {type: litellm, model: m, deadline: '-1s', api_key: CANARY}": ("judge.deadline", "-1s"),
     "unknown_key: 1": ("unknown_key", "unknown key"),
     "sources: {kafka: {brokers: []}, otlp: null}": ("sources.kafka.brokers", "at least 1"),
