@@ -1,4 +1,5 @@
-"""The past by the hour and by the day: sums of scores and of what was retrieved, and counts. Any window is a sum."""
+"""The past by the quarter of a minute, the hour and the day: sums of scores and of what was retrieved, and counts. Any
+window is a sum."""
 
 from __future__ import annotations
 
@@ -57,13 +58,15 @@ class Evaluator(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Window:
     """`since` to `until`, in Unix seconds, the latter exclusive, of some services or of all. Hours that begin in it
-    count, or with `days` whole days (UTC), which are fewer rows. `width`: seconds of each piece, None for one piece."""
+    count, or with `days` whole days (UTC), which are fewer rows, or with `fine` quarters of a minute, which are
+    kept for some hours only. `width`: seconds of each piece, None for one piece."""
 
     since: float
     until: float
     services: tuple[str, ...] | None = None
     width: float | None = None
     days: bool = False
+    fine: bool = False
 
 
 @dataclass(frozen=True, slots=True)

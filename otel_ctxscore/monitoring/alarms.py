@@ -99,10 +99,10 @@ class Alarms:
         if len(self._watched) > self._limit:
             self._forget(next(iter(self._watched)), now)
         # The hour when it happened, which after an outage is not the present one; a clock ahead of ours is ours.
-        tick = self.pace.tick_at(min(now, run.end_ns / 1e9) if run.end_ns else now)
+        moment = min(now, run.end_ns / 1e9) if run.end_ns else now
         watched.seen = now
         tested = watched.tested
-        watched.take(tick, runs, upstream_probability(run.trace_state), self.rules, self.pace)
+        watched.take(moment, runs, upstream_probability(run.trace_state), self.rules, self.pace)
         self._unsaved.add(series)
         self._settle(series, watched, now, "recovered" if watched.tested == tested else "reset")
 
@@ -118,11 +118,11 @@ class Alarms:
     def _raise(self, series: Series, watched: Watched, raised: int, now: float) -> None:
         assert watched.detector is not None
         began = raised if watched.detector.began is None else watched.detector.began
-        found = watched.since(began, self.rules)
+        started = watched.fell(began, self.rules, self.pace)
+        found = watched.since(started, self.rules, self.pace)
         if found is None:
             return
         mean, reference = found
-        started = self.pace.begin(began)
         record = AlarmRecord(
             alarm_id(series, raised), *series, now, started, reference, mean.mean, mean.lower, mean.upper
         )
@@ -237,7 +237,7 @@ class Alarms:
     def change(self, record: AlarmRecord) -> tuple[float, float] | None:
         """How far the mean moved from the reference since an alarm's change began, and the standard error."""
         watched = self._watched.get(record.series)
-        found = watched.since(self.pace.tick_at(record.began), self.rules) if watched is not None else None
+        found = watched.since(record.began, self.rules, self.pace) if watched is not None else None
         if found is None or found[0].mean is None or found[0].variance is None:
             return None
         return found[0].mean - found[1], found[0].variance ** 0.5

@@ -27,8 +27,9 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """When the change most likely began, in Unix seconds: the start of an hour. With 95 % it did between `earliest`
-    and `latest`; `probability` is that of the hour itself, both if the mean fell once."""
+    """When the change most likely began, in Unix seconds: the start of an hour, or of a quarter of a minute where
+    the series is so young that these are kept of all of it. With 95 % it did between `earliest` and `latest`;
+    `probability` is that of the hour or quarter itself, both if the mean fell once."""
 
     at: float
     earliest: float
@@ -89,8 +90,9 @@ class Unknown:
 @dataclass(frozen=True, slots=True)
 class Inquiry:
     """All of it. `window` is what was looked at and `split` where it is parted in before and after: at `began`, or
-    where that is not known at the hour that the alarm noted when it rose. `course` is the mean in pieces of `piece`
-    seconds. `measures` are of what was retrieved. `unscored` counts by reason, beside `scores`; `calls` by judge."""
+    where that is not known at what the alarm noted when it rose. `course` is the mean in pieces of
+    `piece` seconds. `measures` are of what was retrieved. `unscored` counts by reason, beside `scores`; `calls` by
+    judge."""
 
     record: AlarmRecord
     window: Window

@@ -43,6 +43,8 @@ from otel_ctxscore.monitoring.rules import Pace
 from otel_ctxscore.monitoring.segments import by_value
 from otel_ctxscore.monitoring.series import Series
 
+FINE = 3
+"""Hours that are looked at by the quarter of a minute, at most."""
 AROUND = 168
 """Hours before and after the change that are looked at, at most: a week each."""
 PIECES = 30
@@ -51,14 +53,13 @@ PIECES = 30
 
 async def inquire(past: Past, record: AlarmRecord, known: Circumstances, now: float) -> Inquiry:
     """Look into an alarm, at a moment in Unix seconds."""
-    pace = known.pace
-    window = _window(record, known, now)
+    window, pace = await _finest(past, record, known, now)
     # Hours of a demonstration begin at no whole second: to one number, however it was computed.
     rows = [SumsRow(pace.begin(round(row.at / pace.tick)), row.key, row.sums) for row in await past.sums(window)]
     own = [row for row in rows if row.key[3:5] == (record.scorer, record.version)]
-    began = _began(own, known.reference, pace)
+    began = _began(own, known.reference, pace, round(known.pace.tick / pace.tick))
     split = began.at if began else record.began
-    early, late = Window(window.since, split, window.services), Window(split, window.until, window.services)
+    early, late = replace(window, until=split, width=None), replace(window, since=split, width=None)
     counts = [await past.counts(side) for side in (early, late)]
     truncated = [bool(truncated_pieces(side)) for side in counts]
     means = _means(own, split, truncated)
@@ -88,24 +89,45 @@ async def inquire(past: Past, record: AlarmRecord, known: Circumstances, now: fl
     )
 
 
-def _window(record: AlarmRecord, known: Circumstances, now: float) -> Window:
-    """From a week before the change, or the end of the alarm before, to when the alarm was over: a recovery is no part
-    of the fall."""
-    pace = known.pace
-    span = AROUND * pace.tick
+def _window(record: AlarmRecord, known: Circumstances, pace: Pace, now: float, first: float = 0.0) -> Window:
+    """From a week before the change, the end of the alarm before or `first` to when the alarm was over: a recovery is
+    no part of the fall. Whole are the ticks of `pace`."""
+    span = AROUND * known.pace.tick
     over = record.rose if record.ended_by == "recovered" else record.ended
     until = min(now if over is None else over, record.began + span)
-    since = max(record.began - span, known.earlier or 0.0)
+    since = max(record.began - span, known.earlier or 0.0, first)
     begin, end = (pace.begin(pace.tick_at(moment)) for moment in (since, max(until, record.rose) + pace.tick))
-    return Window(begin, end, (record.service,), pace.tick)
+    return Window(begin, end, (record.service,), pace.tick, fine=pace != known.pace)
 
 
-def _began(rows: Sequence[SumsRow], reference: Reference | None, pace: Pace) -> Began | None:
+async def _finest(past: Past, record: AlarmRecord, known: Circumstances, now: float) -> tuple[Window, Pace]:
+    """The window by the hour; or by the quarter of a minute where the series is so young that these are kept of all of
+    it: one hour holds runs from before the fall and from after it then."""
+    pace, fine = known.pace, known.pace.fine
+    window = _window(record, known, pace, now)
+    hours = [row for row in await past.sums(window) if row.key[3:5] == (record.scorer, record.version)]
+    if not hours or fine == pace:
+        return window, pace
+    first, last = min(row.at for row in hours), max(row.at for row in hours) + pace.tick
+    if last - first > FINE * pace.tick:
+        return window, pace
+    whole = Window(first, last, window.services, fine.tick, fine=True)
+    quarters = [row for row in await past.sums(whole) if row.key[3:5] == (record.scorer, record.version)]
+    if sum(row.sums.n for row in quarters) < sum(row.sums.n for row in hours):
+        return window, pace
+    return _window(record, known, fine, now, first), fine
+
+
+def _began(rows: Sequence[SumsRow], reference: Reference | None, pace: Pace, parts: int) -> Began | None:
+    """`parts`: pieces of an hour, by whose reference they are measured."""
     judged: dict[int, Sums] = {}
     for row in rows:
         if row.key.stage == "judged":
             judged[round(row.at / pace.tick)] = row.sums
-    expected: Callable[[int], float] = reference.at if reference is not None else lambda tick: 0.0
+
+    def expected(piece: int) -> float:
+        return reference.at(piece // parts) if reference is not None else 0.0
+
     found = change_point(sorted(judged.items()), expected)
     if found is None:
         return None
@@ -217,7 +239,7 @@ def _unknown(
         yield Unknown("mean", f"no judged trace {side} the change is kept here; the alarm's own numbers stand")
     elif began is None:
         yield Unknown(
-            "beginning", "no hour stands out at which the mean fell: it fell earlier or slowly, or too little is kept"
+            "beginning", "nothing stands out at which the mean fell: it fell earlier or slowly, or too little is kept"
         )
     if record.blame is None:
         yield Unknown("system or judge", _no_blame(known.anchors))

@@ -20,8 +20,9 @@ class AlarmRecord:
     """An alarm of one series. Times are Unix seconds.
 
     `rose`: when the evidence reached the threshold. `began`: the start of the tick in which the change most likely
-    began. `reference`: what the mean was compared with, over those hours. `mean`, `lower`, `upper`: of the scores from
-    `began` to `rose`, with a 95 % interval where there are enough. `blame`: who moved, once the anchors were judged.
+    began, or of the second where these were kept. `reference`: what the mean was compared with, over that time.
+    `mean`, `lower`, `upper`: of the scores from `began` to `rose`, with a 95 % interval where there are enough.
+    `blame`: who moved, once the anchors were judged.
     """
 
     id: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from otel_ctxscore.core.stats import (
     Sums,
     TraceTotals,
     WeightedScore,
+    change_point,
     estimate_judged,
     observation,
 )
@@ -23,6 +25,9 @@ from otel_ctxscore.monitoring.rules import Pace, Rules, Thinning
 
 RECENT_TICKS = 168
 """Ticks of which the sums are kept, to say how far the mean has fallen when the alarm rises."""
+RECENT_PIECES = 128
+"""Pieces of time of which they are kept beside, seconds and what older ones were joined to: soon after a start one tick
+has runs from before the fall and after it."""
 
 
 @dataclass(slots=True)
@@ -37,6 +42,7 @@ class Watched:
     observed: int = 0
     clipped: int = 0
     recent: deque[tuple[int, Sums]] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
+    pieces: deque[tuple[int, Sums]] = field(default_factory=deque)
     seen: float = 0.0
 
     def reference(self, rules: Rules) -> Reference | None:
@@ -48,14 +54,17 @@ class Watched:
         """What the evidence is against."""
         return self.detector.null if self.detector is not None else None
 
-    def take(self, tick: int, runs: list[WeightedScore], upstream: float, rules: Rules, pace: Pace) -> None:
-        """Take the judged runs of one trace, kept with probability `upstream` by samplers before us. What a reference
-        is learned from is no evidence against it; both see the same, cut weights."""
+    def take(self, moment: float, runs: list[WeightedScore], upstream: float, rules: Rules, pace: Pace) -> None:
+        """Take the judged runs of one trace, of a moment in Unix seconds, kept with probability `upstream` by samplers
+        before us. What a reference is learned from is no evidence against it; both see the same, cut weights."""
+        tick = pace.tick_at(moment)
         self.thinning = self.thinning.widened(upstream) if self.thinning else Thinning(upstream, upstream)
         cap = rules.cap(self.thinning)
         cut = [replace(run, weight=min(run.weight, cap)) for run in runs]
         judged = TraceTotals.of(cut).judged
-        self._keep(tick, judged)
+        _keep(self.recent, tick, judged)
+        _keep(self.pieces, math.floor(moment), judged)
+        _join(self.pieces)
         if self.reference(rules) is None:
             self.learning = self.learning.after(tick, judged)
             self.learned = self.learning.learned(margin=rules.margin, traces=pace.traces, days=pace.days)
@@ -77,22 +86,28 @@ class Watched:
         if self.detector is None or self.detector.null != null:
             self.detector, self.observed, self.clipped = Detector(null), 0, 0
 
-    def since(self, tick: int, rules: Rules) -> tuple[Estimate, float] | None:
-        """The mean of the runs since a tick, and the reference at the hours when they came."""
-        kept = [(at, sums) for at, sums in self.recent if at >= tick]
+    def fell(self, tick: int, rules: Rules, pace: Pace) -> float:
+        """When the change of an alarm most likely began (Unix seconds): the start of its tick, or a second in it or
+        later, where what is kept of the last seconds says so."""
+        reference = self.reference(rules)
+        if reference is not None and pace.fine != pace:
+            found = change_point(list(self.pieces), lambda second: reference.at(pace.tick_at(second)))
+            if found is not None and pace.tick_at(found.tick) >= tick:
+                return float(found.tick)
+        return pace.begin(tick)
+
+    def since(self, moment: float, rules: Rules, pace: Pace) -> tuple[Estimate, float] | None:
+        """The mean of the runs since a moment (Unix seconds), or since its tick where the pieces do not reach back so
+        far, and the reference at the hours when they came."""
+        if pace.fine != pace and self.pieces and self.pieces[0][0] <= moment:
+            kept = [(pace.tick_at(at), sums) for at, sums in self.pieces if at >= moment]
+        else:
+            kept = [(at, sums) for at, sums in self.recent if at >= pace.tick_at(moment)]
         total = sum((sums for _, sums in kept), Sums())
         reference = self.reference(rules)
         if reference is None or not total.w > 0:
             return None
         return estimate_judged(total), sum(sums.w * reference.at(at) for at, sums in kept) / total.w
-
-    def _keep(self, tick: int, judged: Sums) -> None:
-        """Add to the sums of the tick; of one that is over, to the last."""
-        if self.recent and tick <= self.recent[-1][0]:
-            at, sums = self.recent.pop()
-            self.recent.append((at, sums + judged))
-        else:
-            self.recent.append((tick, judged))
 
     def as_dict(self) -> dict[str, object]:
         """The state as JSON has it."""
@@ -103,7 +118,8 @@ class Watched:
             "detector": self.detector and self.detector.as_dict(),
             "observed": self.observed,
             "clipped": self.clipped,
-            "recent": [[tick, _compact(sums.terms("judged"))] for tick, sums in self.recent],
+            "recent": _written(self.recent),
+            "pieces": _written(self.pieces),
             "seen": self.seen,
         }
 
@@ -117,13 +133,41 @@ class Watched:
             thinning=Thinning(*map(float, state["thinning"])) if state["thinning"] else None,
             seen=float(state["seen"]),
         )
-        watched.recent.extend((int(tick), Sums.of_terms(terms)) for tick, terms in state["recent"])
+        watched.recent.extend(_read(state["recent"]))
+        watched.pieces.extend(_read(state.get("pieces", ())))
         watched.arm(rules)
         if state["detector"] and watched.detector is not None:
             watched.detector = Detector.restored(state["detector"], watched.detector.null)
             if watched.detector.tick is not None:
                 watched.observed, watched.clipped = int(state["observed"]), int(state["clipped"])
         return watched
+
+
+def _keep(recent: deque[tuple[int, Sums]], tick: int, judged: Sums) -> None:
+    """Add to the sums of the tick; of one that is over, to the last."""
+    if recent and tick <= recent[-1][0]:
+        at, sums = recent.pop()
+        recent.append((at, sums + judged))
+    else:
+        recent.append((tick, judged))
+
+
+def _join(pieces: deque[tuple[int, Sums]]) -> None:
+    """Where there are too many, make one of every two of the older half: of what is long ago less needs to be known."""
+    if len(pieces) > RECENT_PIECES:
+        kept = list(pieces)
+        old, young = kept[: RECENT_PIECES // 2], kept[RECENT_PIECES // 2 :]
+        pieces.clear()
+        pieces.extend((at, sums + more) for (at, sums), (_, more) in zip(old[::2], old[1::2], strict=True))
+        pieces.extend(young)
+
+
+def _written(recent: Iterable[tuple[int, Sums]]) -> list[object]:
+    return [[tick, _compact(sums.terms("judged"))] for tick, sums in recent]
+
+
+def _read(written: Iterable[Any]) -> Iterator[tuple[int, Sums]]:
+    return ((int(tick), Sums.of_terms(terms)) for tick, terms in written)
 
 
 def _compact(terms: Mapping[str, float]) -> dict[str, float]:

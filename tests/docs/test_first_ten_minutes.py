@@ -107,6 +107,12 @@ def test_a_fault_is_alarmed_in_the_service_and_in_prometheus(
         wait_until(lambda: "CtxscoreAlarm" in alerts(prometheus.alerts()) or None, 30, "the alert")
         number = re.search(r"\b[0-9a-f]{10}\b(?= +handbook)", listed)
         assert number is not None
+        shown = re.search(
+            r"mean context_precision +(\S+).*?  +(\S+)", reader.does(f"otel-ctxscore alarms show {number[0]}")
+        )
+        assert shown is not None
+        before, after = map(float, shown.groups())
+        assert before > 0.85 > 0.6 > after, "good runs and bad ones of one hour are told apart"
         reader.does(block("Break it", "sh", 1).replace(" ID", f" {number[0]}"))
         assert " quiet " in reader.does("otel-ctxscore alarms")
 

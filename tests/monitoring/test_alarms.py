@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import random
 from collections.abc import Iterable
@@ -11,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_ctxscore.config import parse
-from otel_ctxscore.core.stats import Reference
+from otel_ctxscore.core.stats import Reference, WeightedScore
 from otel_ctxscore.monitoring.alarms import Alarms, AlarmStatus
 from otel_ctxscore.monitoring.records import AlarmRecord
 from otel_ctxscore.monitoring.rules import Pace, Rules, Thinning
 from otel_ctxscore.monitoring.series import Series
+from otel_ctxscore.monitoring.watched import RECENT_PIECES, Watched
 from tests.monitoring.stores import HOUR, START, MemoryStore, evaluation
 
 SERIES = Series("shop", "p", "v1")
@@ -68,6 +70,33 @@ def test_a_drop_is_an_alarm_that_says_since_when_and_from_where() -> None:
     assert record.mean is not None
     assert record.mean < 0.3
     assert rig.alarms.records() == [record]
+
+
+def test_in_one_hour_the_numbers_are_of_the_time_since_the_fall() -> None:
+    """The first ten minutes: good runs and bad ones in the same tick, whose mean is neither."""
+    rig = Rig()
+    rig.feed([1.0] * 200, every=0.01)
+    rig.feed(healthy(600, 0.95), every=0.1)
+    fell = rig.now
+    rig.feed([0.0] * 600, every=0.1)
+    (record,) = rig.rose
+    assert abs(record.began - fell) <= 2
+    assert record.mean == pytest.approx(0.0, abs=0.1)
+    change = rig.alarms.change(record)
+    assert change is not None
+    assert change[0] == pytest.approx(-0.8, abs=0.1)
+
+
+def test_what_is_kept_of_seconds_is_bounded_and_loses_no_run() -> None:
+    watched = Watched()
+    for second in range(5000):
+        watched.take(START + second, [WeightedScore(1.0, 1.0)], 1.0, PINNED, Pace())
+        assert len(watched.pieces) <= RECENT_PIECES
+    assert sum(sums.n for _, sums in watched.pieces) == 5000
+    begins = [at - START for at, _ in watched.pieces]
+    widths = [later - at for at, later in itertools.pairwise(begins)]
+    assert widths == sorted(widths, reverse=True), "the longer ago, the less fine"
+    assert widths[-1] == 1
 
 
 def test_recovery_ends_it_and_a_second_drop_is_a_second_alarm() -> None:

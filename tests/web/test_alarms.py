@@ -153,8 +153,44 @@ async def test_a_fall_before_all_that_is_kept_has_no_beginning(it: Past) -> None
         it.add(0.3, ago)
     found = await it.json(ALARM)
     assert (found["change"], found["before"]["n"] > 0) == (None, True)
-    assert "no hour stands out" in reasons(found)["beginning"]
+    assert "nothing stands out" in reasons(found)["beginning"]
     assert "which may be hours off" in text(await it.page(f"/{ALARM}"))
+
+
+def first_minutes(it: Past) -> AlarmRecord:
+    """Twenty minutes of a single hour, ten runs in each: from the 15th on all are bad, in another index. The alarm rose
+    two minutes later and took the hour for the beginning."""
+    for minute in range(20):
+        for second in range(0, 60, 6):
+            value, index = (0.0, "eu") if minute >= 15 else (1.0, "us")
+            it.add(value, 1 - (minute + second / 60) / 60, index=index)
+    return it.alarm(began=it.now - HOUR, rose=it.now - HOUR + 17 * 60)
+
+
+async def test_in_the_first_hour_before_and_after_are_told_apart_by_the_minute(it: Past) -> None:
+    """By the hour there would be no run before the fall, and the good ones would stand among those after it."""
+    first_minutes(it)
+    found = await it.json(ALARM)
+    assert datetime.fromisoformat(found["change"]["at"]).timestamp() == it.now - HOUR + 15 * 60
+    assert (found["before"]["n"], found["before"]["mean"]) == (150, 1.0)
+    assert (found["after"]["n"], found["after"]["mean"]) == (50, 0.0)
+    assert (found["scores"]["before"], found["scores"]["after"]) == (150, 50)
+    worst = found["segments"]["index"][0]
+    assert (worst["value"], worst["share_before"], worst["share_after"]) == ("eu", 0.0, 1.0)
+
+
+async def test_after_an_alarm_in_the_same_hour_only_what_came_since_is_before(it: Past) -> None:
+    first_minutes(it)
+    it.service.known = replace(it.service.known, earlier=it.now - HOUR + 5 * 60)
+    found = await it.json(ALARM)
+    assert (found["before"]["n"], found["after"]["n"]) == (100, 50)
+
+
+async def test_a_longer_past_is_told_apart_by_the_hour(it: Past) -> None:
+    it.add(1.0, 5.5)
+    first_minutes(it)
+    found = await it.json(ALARM)
+    assert (found["before"]["n"], found["after"]["n"]) == (1, 200)
 
 
 async def test_a_recovery_is_no_part_of_the_fall(it: Past) -> None:

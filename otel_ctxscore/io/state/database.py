@@ -32,6 +32,8 @@ MAX_PENDING = 50_000
 """Writes that wait for the file, at most; beyond that they are dropped and counted."""
 MAX_PENDING_BYTES = 128 << 20
 """Bytes that wait in writes which are still to be made, at most; beyond that they are dropped and counted."""
+FINE_AGE = 3 * 3600.0
+"""Seconds that the sums of a quarter of a minute stay: as many rows as the hours of a month."""
 PRUNE_SECONDS = 600.0
 PRUNED_SHARE = 0.2
 """Share of the rows that goes, oldest first, where the file has reached its size."""
@@ -97,7 +99,7 @@ class Database:
         self.dropped = 0
         self._clock = clock
         text_age = max_age if content_max_age is None else min(max_age, content_max_age)
-        self._ages = {"history": max_age, "text": text_age}
+        self._ages = {"history": max_age, "text": text_age, "fine": min(max_age, FINE_AGE)}
         self._pending: list[Write | _Unmade] = []
         # Each is written on one side alone: the first two on the event loop, the others on the thread.
         self._handed, self._handed_bytes = 0, 0

@@ -1,4 +1,4 @@
-"""Sums and counts by the hour and by the day, in the state file.
+"""Sums and counts by the quarter of a minute, by the hour and by the day, in the state file.
 
 What the traces of a second add is added up in memory first: a trace touches some twenty rows, and most of them again
 and again. A kill loses that second.
@@ -19,7 +19,7 @@ from otel_ctxscore.io.state.database import Database
 from otel_ctxscore.monitoring import hours
 from otel_ctxscore.telemetry.labels import Cap
 
-HOUR = 3600.0
+FINE, HOUR = 15.0, 3600.0
 HAND_OVER_SECONDS = 1.0
 MAX_VALUES = 200
 """Services, and values of one segment, that are kept apart; what comes later is `other` until the next start."""
@@ -43,8 +43,8 @@ _WINDOW = "at >= ? AND at < ? AND (? IS NULL OR service IN (SELECT value FROM js
 
 
 class Hours:
-    """`tick`: seconds of an hour; anything but the default is for a demonstration. `segments` are names and
-    attributes; `leading` names the scorers that have sums within segments."""
+    """`tick`: seconds of an hour; anything but the default is for a demonstration, which has nothing finer. `segments`
+    are names and attributes; `leading` names the scorers that have sums within segments."""
 
     def __init__(
         self, database: Database, segments: Mapping[str, str], leading: Collection[str], *, tick: float = HOUR
@@ -53,6 +53,7 @@ class Hours:
         self._segments = dict(segments)
         self._leading = frozenset(leading)
         self._tick = tick
+        self._finest = FINE if tick == HOUR else tick
         self._sums: dict[tuple[float, SumsKey], Sums] = {}
         self._counts: dict[tuple[float, CountKey], float] = {}
         self._evaluators: dict[Evaluator, float] = {}
@@ -61,14 +62,15 @@ class Hours:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, done: Finished, now: float) -> None:
-        """Take a trace, at a moment in Unix seconds. Its hour is that in which its first run ended."""
+        """Take a trace, at a moment in Unix seconds. Its quarter of a minute and its hour are those in which its
+        first run ended."""
         ended = done.evaluations[0].run.end_ns / 1e9 if done.evaluations else 0.0
-        hour = (min(now, ended) if ended else now) // self._tick * self._tick
+        begun = (min(now, ended) if ended else now) // self._finest * self._finest
         for key, sums in hours.sums(done, self._segments, self._leading):
-            place = (hour, self._admitted(key))
+            place = (begun, self._admitted(key))
             self._sums[place] = self._sums[place] + sums if place in self._sums else sums
         for counted, n in hours.counts(done):
-            at = (hour, counted._replace(service=self._services.admit(counted.service)))
+            at = (begun, counted._replace(service=self._services.admit(counted.service)))
             self._counts[at] = self._counts.get(at, 0.0) + n
         self._evaluators |= dict.fromkeys(hours.evaluators(done.evaluations), now)
         self._save_soon()
@@ -79,7 +81,7 @@ class Hours:
 
     def truncated(self, now: float) -> None:
         """A run came while the budget's fuse was blown: in this hour some runs have no chance to be judged."""
-        at = (now // self._tick * self._tick, CountKey("", "truncated"))
+        at = (now // self._finest * self._finest, CountKey("", "truncated"))
         self._counts[at] = self._counts.get(at, 0.0) + 1
         self._save_soon()
 
@@ -94,26 +96,28 @@ class Hours:
             self._timer.cancel()
             self._timer = None
         write = self._database.write
-        for (hour, key), sums in self._sums.items():
+        for (begun, key), sums in self._sums.items():
             terms = [getattr(sums, term) for term in JUDGED_TERMS]
             named = (key.scorer, key.version, key.stage)
-            for span, at in self._spans(hour):
+            for span, at in self._spans(begun):
                 if key.segment:
                     segment = (at, key.service, key.segment, key.value)
                     write(_ADD_SEGMENT.format(span=span), (*segment, *named, *terms))
                 else:
                     write(_ADD_SUMS.format(span=span), (at, key.service, *named, *terms))
-        for (hour, counted), n in self._counts.items():
-            for span, at in self._spans(hour):
+        for (begun, counted), n in self._counts.items():
+            for span, at in self._spans(begun):
                 write(_ADD_COUNT.format(span=span), (at, *counted, n))
         for evaluator, at in self._evaluators.items():
             write("INSERT OR REPLACE INTO evaluators VALUES (?, ?, ?, ?, ?)", (*evaluator, at))
         self._sums, self._counts, self._evaluators = {}, {}, {}
 
-    def _spans(self, hour: float) -> tuple[tuple[str, float], ...]:
-        """Where an hour is kept: by itself, and in its day, which answers long windows."""
+    def _spans(self, begun: float) -> tuple[tuple[str, float], ...]:
+        """Where a quarter of a minute is kept: by itself, in its hour, and in its day, which answers long windows."""
         day = 24 * self._tick
-        return ("hour", hour), ("day", (hour + self._tick / 2) // day * day)
+        if self._finest == self._tick:
+            return ("hour", begun), ("day", (begun + self._tick / 2) // day * day)
+        return ("fine", begun), ("hour", begun // self._tick * self._tick), ("day", begun // day * day)
 
     # ---- what is asked ------------------------------------------------------------------------------------------
 
@@ -171,7 +175,7 @@ class Hours:
 
 
 def _span(window: Window) -> str:
-    return "day" if window.days else "hour"
+    return "day" if window.days else "fine" if window.fine else "hour"
 
 
 def _pieces(window: Window) -> tuple[str, tuple[float, ...]]:

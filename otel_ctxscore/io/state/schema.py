@@ -26,10 +26,10 @@ CREATE TABLE IF NOT EXISTS {span}_counts (
   n REAL NOT NULL, PRIMARY KEY (at, service, kind, name, detail)
 ) WITHOUT ROWID;
 """
-"""Sums and counts of an hour or a day, which begins at `at`; that stands first, for all questions are about a time.
-What is summed is in core/hours.py and core/stats/sums.py."""
-SPANS: tuple[Literal["hour", "day"], ...] = ("hour", "day")
-BY_TIME = [f"{span}_{what}" for span in SPANS for what in ("sums", "segments", "counts")]
+"""Sums and counts of a quarter of a minute (fine), an hour or a day, which begins at `at`; that stands first, for all
+questions are about a time. What is summed is in core/hours.py and core/stats/sums.py."""
+SPANS: tuple[Literal["fine", "hour", "day"], ...] = ("fine", "hour", "day")
+BY_TIME = {span: [f"{span}_{what}" for what in ("sums", "segments", "counts")] for span in SPANS}
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS verdicts (key TEXT PRIMARY KEY, at REAL NOT NULL, judgement TEXT NOT NULL) WITHOUT ROWID;
@@ -103,11 +103,11 @@ CREATE INDEX IF NOT EXISTS evaluators_at ON evaluators (at);
 
 
 class Aged(NamedTuple):
-    """A table whose rows go with age, by their column `at`: those that hold text sooner than the rest. `makes_room` is
+    """A table whose rows go with age, by their column `at`: those that hold text and fine sums sooner. `makes_room` is
     false where a full file does not cost its rows: what people wrote goes only with its run."""
 
     table: str
-    holds: Literal["history", "text"]
+    holds: Literal["history", "text", "fine"]
     makes_room: bool = True
 
 
@@ -119,7 +119,8 @@ AGED = (
     Aged("runs", "history"),
     Aged("traces", "history"),
     Aged("documents", "history"),
-    *(Aged(table, "history") for table in BY_TIME),
+    *(Aged(table, "fine") for table in BY_TIME["fine"]),
+    *(Aged(table, "history") for table in (*BY_TIME["hour"], *BY_TIME["day"])),
     Aged("evaluators", "history"),
 )
 
