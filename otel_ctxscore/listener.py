@@ -22,8 +22,10 @@ log = logging.getLogger(__name__)
 Refusal = Callable[[web.BaseRequest, int, str, str], web.StreamResponse]
 """The answer to a request that was not understood: its status, what is wrong, and what to do about it."""
 
+LONGEST = 8190
+"""Bytes of a request line, and of a header."""
 _BACKLOG = 128
-_TOO_LONG = (431, "the request line or a header is too long", "shorten it: either has room for 8190 bytes")
+_TOO_LONG = (431, "the request line or a header is too long", f"shorten it: either has room for {LONGEST} bytes")
 _NO_HTTP = (400, "the request is no HTTP that can be read", "send HTTP/1.1, and with TLS if the address has it")
 
 
@@ -50,7 +52,7 @@ class Listener:
     def __init__(self, app: web.Application, refusal: Refusal, *, grace: float, **options: Any) -> None:
         self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=grace, access_log=None)
         self._refusal = refusal
-        self._options = {"access_log": None, **options}
+        self._options = {"access_log": None, "max_line_size": LONGEST, "max_field_size": LONGEST, **options}
         self._sockets: asyncio.Server | None = None
 
     async def start(self, host: str, port: int, context: ssl.SSLContext | None = None) -> None:

@@ -10,18 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from otel_ctxscore import listener
 from otel_ctxscore.config import Config
 from otel_ctxscore.config.load import MAX_BYTES, MAX_VALUES
-from otel_ctxscore.core import history
+from otel_ctxscore.core import history, json_in_text
 from otel_ctxscore.core.codec import Malformed, take_traces, wire
 from otel_ctxscore.core.conventions import contexts, flattened, messages, nested, questions, runs
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.io import file_stream, inflate, otlp_http, results
 from otel_ctxscore.io.state import database, hours
-from otel_ctxscore.judges import prompt
+from otel_ctxscore.judges import llm, prompt, redaction, reply
 from otel_ctxscore.pipeline import MAX_WALKING
 from otel_ctxscore.telemetry import labels
-from otel_ctxscore.web import alarm_api, label_body
+from otel_ctxscore.web import alarm_api, excerpts, label_body, run_texts
 from otel_ctxscore.web.questions import BadQuestion
 from tests.core.conventions.building import KETTLE, QUERY, Built
 from tests.deploy.files import ROOT
@@ -91,6 +92,18 @@ LIMITS: dict[str, tuple[list[str], str]] = {
         [count(prompt.PROMPT_TOKENS)],
         "tests.judges.test_prompt.test_a_text_that_is_too_long_is_cut_and_says_so",
     ),
+    "text of a reply": (
+        [count(reply._LONGEST), count(json_in_text._MAX_ANSWERS)],
+        "tests.judges.test_reply_shapes.test_what_could_mean_another_is_no_answer",
+    ),
+    "time of a pattern of `judge.redact`": (
+        [f"{redaction._SECONDS} s", f"{redaction._SECONDS_A_CHARACTER * 1e6:.0f} s"],
+        "tests.judges.test_redaction.test_a_pattern_that_tries_without_end_is_given_up_and_nothing_is_sent",
+    ),
+    "names under which a judge's provider answers": (
+        [count(llm._MOST_VERSIONS)],
+        "tests.judges.test_llm.test_a_provider_of_a_thousand_names_gets_no_more_than_a_hundred_versions",
+    ),
     "reply of a judge": ([count(prompt._MOST_REPLY)], f"{HERE}.test_a_reply_has_a_limit_whatever_is_asked"),
     "values of a label from traffic": (
         [count(DEFAULTS.metrics.max_values), count(labels.MAX_LENGTH)],
@@ -102,6 +115,14 @@ LIMITS: dict[str, tuple[list[str], str]] = {
     ),
     "text that is emitted": ([count(results.MAX_TEXT)], "tests.io.test_spans.test_a_long_text_is_cut_and_says_so"),
     "body of a request to the admin address": (["1 MiB"], f"{HERE}.test_a_large_body_is_refused_by_the_admin_address"),
+    "request line or a header, OTLP/HTTP and the admin address": (
+        [count(listener.LONGEST)],
+        "tests.test_listener.test_what_is_no_http_is_told_in_the_form_of_the_page",
+    ),
+    "text of a run on its page": (
+        [count(excerpts.MOST), count(run_texts.MAX_CONTEXTS)],
+        "tests.web.test_long_texts.test_a_hostile_trace_makes_no_endless_page",
+    ),
     "rows of a page or an answer": (
         [count(history.MAX_LIMIT)],
         "tests.web.test_history.test_a_question_that_cannot_be_read_is_said",
