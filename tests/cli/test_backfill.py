@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from otel_ctxscore import config as configuration
-from otel_ctxscore.cli.backfill import command
+from otel_ctxscore.cli import group
 from otel_ctxscore.core.model import Evaluation
 from otel_ctxscore.ports import SinkError
 from otel_ctxscore.testing import MemorySink
@@ -26,7 +26,7 @@ JUDGE: dict[str, Any] = {
 
 
 def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(command, [str(one) for one in arguments])
+    return CliRunner().invoke(group, ["backfill", *map(str, arguments)])
 
 
 def lines(output: Path) -> list[dict[str, Any]]:

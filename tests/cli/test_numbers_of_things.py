@@ -14,7 +14,9 @@ from otel_ctxscore.core.counting import count
 
 PACKAGE = Path(otel_ctxscore.__file__).parent
 SAID = [*sorted((PACKAGE / "cli").glob("*.py")), PACKAGE / "calibrating.py", PACKAGE / "web" / "label_body.py"]
-VERBS = frozenset({"does", "gives", "has", "holds", "is", "judges", "names", "needs", "says", "speaks", "stands", "was"})
+VERBS = frozenset(
+    {"does", "gives", "has", "holds", "is", "judges", "names", "needs", "says", "speaks", "stands", "was"}
+)
 
 
 def test_one_is_singular() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from otel_ctxscore.cli.check import command
+from otel_ctxscore.cli import group
 from tests.deploy.files import CONFIGURATIONS, DEPLOY, ROOT, with_secrets
 from tests.services import otelcol
 from tests.services.fixtures import Tool, need
@@ -18,7 +18,7 @@ def test_an_example_is_valid(path: Path, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     file = tmp_path / "config.yaml"
     file.write_text(with_secrets(path.read_text(encoding="utf-8"), tmp_path), encoding="utf-8")
-    ended = CliRunner().invoke(command, [str(file), "--rate", "60"])
+    ended = CliRunner().invoke(group, ["check", str(file), "--rate", "60"])
     assert ended.exit_code == 0, ended.output
     assert "note:" not in ended.output
 

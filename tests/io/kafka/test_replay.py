@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from otel_ctxscore.cli.replay_dead_letters import command
+from otel_ctxscore.cli import group
 from otel_ctxscore.io.kafka.dead_letters import read_file
 from tests.io.kafka.reading import reading, settings
 from tests.io.requests import traces
@@ -18,7 +18,7 @@ from tests.services.kafka import Kafka, Record
 
 
 async def invoke(*arguments: str) -> Result:
-    return await asyncio.to_thread(CliRunner().invoke, command, list(arguments))
+    return await asyncio.to_thread(CliRunner().invoke, group, ["replay-dead-letters", *arguments])
 
 
 async def letters_of(kafka: Kafka, folder: Path, dead_letter: dict[str, str]) -> tuple[str, Path]:
@@ -68,7 +68,7 @@ def test_brokers_or_letters_that_are_not_there_are_said(tmp_path: Path) -> None:
         (["--file", str(tmp_path / "none.jsonl")], "No such file"),
         (["--topic", "t"], "Unable to bootstrap"),
     ):
-        result = CliRunner().invoke(command, ["-c", str(path), *arguments])
+        result = CliRunner().invoke(group, ["replay-dead-letters", "-c", str(path), *arguments])
         assert result.exit_code == 1
         assert said in result.stderr
-    assert CliRunner().invoke(command, ["-c", str(path)]).exception is not None
+    assert CliRunner().invoke(group, ["replay-dead-letters", "-c", str(path)]).exception is not None
