@@ -48,8 +48,9 @@ Of input that can be read in part:
 * `replay-dead-letters` leaves a letter that still cannot be read, and counts it by reason; a file with a line that is
   no letter ends it with 1.
 
-Where a judge fails, that is said on standard error when it happens, each thing once. `score`, `backfill` and `anchors`
-end with 1 where a judge was asked and no run has a score, `calibrate` where no run could be judged.
+Where a judge fails, that is said on standard error when it happens, each thing once. `score` and `backfill` end with 0
+all the same, for unscored runs are results too; `anchors` ends with 1 where a judge was asked and no run has a score,
+`calibrate` where no run could be judged.
 """
 
 

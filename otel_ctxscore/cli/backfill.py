@@ -165,7 +165,7 @@ async def _run(asked: Asked, config: configuration.Config, output: Path, openmet
         if send.refused:
             refused = count(send.refused, "evaluation")
             raise click.ClickException(f"not delivered: {refused}, in {output} all the same")
-        faults.check()
+        faults.tell()
 
 
 def _passed_over(config: configuration.Config, progress: backfill.Progress) -> str:

@@ -36,10 +36,21 @@ class JudgeFaults(logging.Handler):
             # A fault of the judge begins with its reason.
             self._tell(evaluation.reason, f"not scored: {evaluation.detail or evaluation.reason}")
 
+    @property
+    def in_vain(self) -> str | None:
+        """What to say where a judge was asked and no run has a score."""
+        asked_for_nothing = self._failed and not self._scored
+        return "nothing was scored: the judge failed for every run that it was asked about" if asked_for_nothing else None
+
     def check(self) -> None:
-        """Raises ClickException where a judge was asked and no run has a score."""
-        if self._failed and not self._scored:
-            raise click.ClickException("nothing was scored: the judge failed for every run that it was asked about")
+        """Raises ClickException with that, for a command that is for nothing without scores."""
+        if self.in_vain:
+            raise click.ClickException(self.in_vain)
+
+    def tell(self) -> None:
+        """Says that, for a command whose results unscored runs are too."""
+        if self.in_vain:
+            print(self.in_vain, file=sys.stderr)
 
     def _tell(self, what: object, text: str) -> None:
         if what not in self._told:

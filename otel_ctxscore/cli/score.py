@@ -40,8 +40,8 @@ LONGEST_OUTAGE = 60.0
     {READ}
 
     Without -c the local judge judges every run. With it, its judge, sampling and budget apply. Ends, on standard error,
-    with mean, number and unscored runs of each scorer. What goes wrong at the judge is said there when it happens. Exit
-    1 where judges were asked and no run has a score; single unscored runs are no fault.""")  # fmt: skip
+    with mean, number and unscored runs of each scorer. What goes wrong at the judge is said there when it happens;
+    unscored runs are results like others, and no fault.""")  # fmt: skip
 @FILES
 @click.option(
     "--format",
@@ -56,7 +56,7 @@ def command(files: tuple[str, ...], form: str, path: Path | None) -> None:
     config = configuration.load(path)
     with told() as report, heard() as faults:
         asyncio.run(_score(files, form, config, report, faults))
-        faults.check()
+        faults.tell()
 
 
 async def _score(
