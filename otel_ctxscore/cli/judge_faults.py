@@ -38,9 +38,10 @@ class JudgeFaults(logging.Handler):
 
     @property
     def in_vain(self) -> str | None:
-        """What to say where a judge was asked and no run has a score."""
-        asked_for_nothing = self._failed and not self._scored
-        return "nothing was scored: the judge failed for every run that it was asked about" if asked_for_nothing else None
+        """What to say where a judge was asked and no run has a score; None otherwise."""
+        if self._scored or not self._failed:
+            return None
+        return "nothing was scored: the judge failed for every run that it was asked about"
 
     def check(self) -> None:
         """Raises ClickException with that, for a command that is for nothing without scores."""
