@@ -127,7 +127,8 @@ DIALECT = Dialect(
     title="Vector database spans",
     read=read,
     markers=("db.system", "db.vector.", *RESULTS, *RESPONSE),
-    versions="opentelemetry-instrumentation-chromadb 0.62.4 and its siblings; Spring AI 2.0",
+    versions="opentelemetry-instrumentation-chromadb 0.62.4 and its siblings, those of JavaScript by their source; "
+    "Spring AI 2.0",
     reads=READS,
     example={
         "event": "db.query.result",
