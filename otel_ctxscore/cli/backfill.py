@@ -108,7 +108,7 @@ def command(
     gives `promtool tsdb create-blocks-from openmetrics FILE DATA_FOLDER` the past of the live metrics.
 
     Records and lines that cannot be read are counted, and the rest is judged. Exit 1 where of a FILE nothing could be
-    read, brokers cannot be reached, a sink did not take an evaluation, or the judge failed for every run.
+    read, brokers cannot be reached, or a sink did not take an evaluation.
     """
     config = configuration.load(path)
     asked = Asked(files, topics, since, until, offsets)
