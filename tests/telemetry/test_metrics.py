@@ -135,7 +135,7 @@ async def test_closed_sets_are_there_before_anything_happens() -> None:
         ("judge_calls_total", len(Reason) + 3),
         ("closed_traces_total", len(Closed)),
         ("spans_total", 6),
-        ("requests_total", 7),
+        ("requests_total", len(c.REQUEST_RESULT.values)),
         ("evaluations_total", 3),
         ("traces_total", len(TraceOutcome)),
         ("unscored_total", 2 * len(Reason)),
