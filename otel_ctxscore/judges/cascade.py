@@ -11,8 +11,8 @@ from otel_ctxscore.judges.drawing import TwoJudges
 from otel_ctxscore.ports import Judge
 
 AUTO_BAND = (0.40, 0.87)
-"""Beyond these labels of data sets that the local judge had not seen agree with it in 85 % of cases on either side, as
-`tools/judge/REPORT.md` measures. For 90 % it is (0.07, 0.94), which leaves nearly every list open."""
+"""Beyond these labels of data sets that the local judge had not seen agree with it in at least 85 % of cases on either
+side, as `tools/judge/REPORT.md` measures. For 90 % it is (0.09, 0.92), which leaves most lists open."""
 
 
 class CascadeJudge(TwoJudges):
