@@ -10,7 +10,7 @@ LOCK := $(VENV)/bin/uv pip compile --quiet --generate-hashes --python-version 3.
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast check docs audit sbom fmt generate \
   bench bench-codec bench-faults bench-ingest bench-judge bench-kafka bench-line bench-memory bench-page bench-scale \
-  bench-start bench-stats soak soak-kills soak-memory judge-train judge-report services fuzz lock clean
+  bench-start bench-state bench-stats soak soak-kills soak-memory judge-train judge-report services fuzz lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -62,7 +62,7 @@ fmt: $(STAMP)-dev ## Format and mend what a linter can
 generate: $(STAMP)-dev ## Write the generated files: schema, reference, documentation pages
 	$(PY) -m tools.generate
 
-bench: bench-codec bench-ingest bench-line bench-memory bench-judge bench-kafka bench-scale bench-faults bench-start ## Every benchmark, with short runs of the statistics
+bench: bench-codec bench-ingest bench-line bench-memory bench-judge bench-kafka bench-scale bench-faults bench-start bench-state ## Every benchmark, with short runs of the statistics
 	$(PY) -m tests.bench.stats --quick
 
 bench-codec: $(STAMP)-dev ## Spans a second, from bytes to kept spans
@@ -79,6 +79,9 @@ bench-judge: $(STAMP)-dev ## What judging by an LLM costs beside litellm, over r
 
 bench-faults: $(STAMP)-judge ## Which judge sees which of six retrieval faults, and how soon
 	$(PY) -m tests.bench.faults $(ARGS)
+
+bench-state: $(STAMP)-dev ## What the state file costs the event loop and the start
+	$(PY) -m tests.bench.state $(ARGS)
 
 bench-start: $(STAMP)-dev ## Seconds from the start of the service to ready
 	$(PY) -m tests.bench.start
