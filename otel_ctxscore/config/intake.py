@@ -111,9 +111,6 @@ class KafkaSource(Section):
     def _reads(self) -> KafkaSource:
         if not self.topics and self.pattern is None:
             raise ValueError("topics: is empty, and there is no pattern: nothing would be read")
-        both = set(self.topics) & set(self.logs_topics)
-        if both and self.pattern is None:
-            raise ValueError(f"logs_topics: {', '.join(sorted(both))} is in topics too")
         letters = self.dead_letter.topic if self.dead_letter is not None else None
         of_pattern = self.pattern is not None and letters is not None and re.fullmatch(self.pattern, letters)
         if letters is not None and (of_pattern or letters in (*self.topics, *self.logs_topics)):

@@ -45,7 +45,6 @@ REFUSED = {
     KAFKA % "topics: ['']": "sources.kafka.topics[0]: is no name of a topic",
     KAFKA % "topics: ['a b']": "sources.kafka.topics[0]: is no name of a topic",
     KAFKA % "logs_topics: ['..']": "sources.kafka.logs_topics[0]: is no name of a topic",
-    KAFKA % "logs_topics: [otlp_spans]": "sources.kafka: logs_topics: otlp_spans is in topics too",
     KAFKA % "pattern: '['": "sources.kafka.pattern: is no regular expression",
     KAFKA % "pattern: ''": "sources.kafka.pattern: is empty",
     KAFKA % "group_id: ' '": "sources.kafka.group_id: is empty",
