@@ -186,7 +186,7 @@ BUDGET_USED = Metric("budget_used_ratio", "gauge", "Share of the budget that is 
 REQUESTS = Metric("requests_total", "counter", "Export requests or records read", (SOURCE, REQUEST_RESULT))
 SPANS = Metric("spans_total", "counter", "Spans by what intake did with them", (SOURCE, SPAN_RESULT))
 OPEN_TRACES = Metric("open_traces", "gauge", "Traces that wait for more spans")
-OPEN_BYTES = Metric("open_bytes", "gauge", "Bytes of spans in traces that wait", unit="bytes")
+OPEN_BYTES = Metric("open_bytes", "gauge", "Memory of traces that wait for more spans", unit="bytes")
 CLOSED_TRACES = Metric("closed_traces_total", "counter", "Traces closed by the assembler", (CLOSED,))
 OLDEST_WAITING = Metric(
     "oldest_waiting_seconds", "gauge", "Age of the oldest run that waits for judge or sink", unit="seconds"
