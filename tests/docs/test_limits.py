@@ -66,6 +66,10 @@ LIMITS: dict[str, tuple[list[str], str]] = {
     "nesting of a JSON request": ([], f"{HERE}.test_json_that_is_nested_without_end_is_refused"),
     "JSON in an attribute": ([mib(nested.MAX_JSON), count(nested.MAX_LEVELS)], f"{HERE}.test_json_in_json"),
     "index of a flattened list": ([count(flattened.MAX_INDEX)], f"{HERE}.test_an_index_beyond_all_lists_is_not_read"),
+    "elements of a list in an attribute": (
+        [count(nested.MAX_ELEMENTS)],
+        f"{HERE}.test_elements_beyond_the_limit_are_not_read",
+    ),
     "messages of one list": ([count(messages.MAX_MESSAGES)], f"{HERE}.test_messages_beyond_the_limit_are_not_read"),
     "history that a judge is shown": (
         [count(questions.MAX_HISTORY), count(questions.MAX_HISTORY_TEXT)],
@@ -197,6 +201,12 @@ def test_an_index_beyond_all_lists_is_not_read() -> None:
     assert [row.index for row in found] == [0, most]
 
 
+def test_elements_beyond_the_limit_are_not_read() -> None:
+    most = nested.MAX_ELEMENTS
+    places = [node.value for node in Node(json.dumps([*range(most + 5)]), "output.value").opened().each()]
+    assert places == [*range(most)]
+
+
 def test_messages_beyond_the_limit_are_not_read() -> None:
     said = [{"role": "user", "content": str(n)} for n in range(messages.MAX_MESSAGES + 5)]
     assert len(messages.messages_in(Node(json.dumps(said), "input.value"))) == messages.MAX_MESSAGES
@@ -216,6 +226,11 @@ def test_retrievals_beyond_the_limit_are_not_read() -> None:
         document = {"retrieval.documents.0.document.content": f"{KETTLE} {number}"}
         trace.span("retrieve", root, {"openinference.span.kind": "RETRIEVER", "input.value": QUERY, **document})
     assert len(trace.run().retrievals) == contexts.MAX_CANDIDATES
+    batch = Built()
+    root = batch.span("turn", attributes={"openinference.span.kind": "CHAIN", "input.value": QUERY})
+    lists = json.dumps([[{"content": f"{KETTLE} {number}"}] for number in range(contexts.MAX_CANDIDATES + 20)])
+    batch.span("retrieve", root, {"openinference.span.kind": "RETRIEVER", "input.value": QUERY, "output.value": lists})
+    assert len(batch.run().retrievals) == contexts.MAX_CANDIDATES
 
 
 def test_a_long_service_name_is_cut() -> None:

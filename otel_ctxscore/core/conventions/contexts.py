@@ -74,7 +74,7 @@ def candidates_in(turn: Turn, seen: Seen, added: tuple[str, ...]) -> tuple[Candi
     """What the spans of a turn hold of retrievals, in the order of the tree."""
     found: list[Candidate] = []
     for span in turn.spans:
-        found += _of_span(span, seen, added)
+        found += _of_span(span, seen, added)[: MAX_CANDIDATES - len(found)]
         if len(found) >= MAX_CANDIDATES:
             break
     return joined_by_id(tuple(_reranked(found, seen, turn)), seen, turn)

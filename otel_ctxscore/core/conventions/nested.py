@@ -23,6 +23,8 @@ MAX_LEVELS = 4
 MAX_JSON = 16 * 1024 * 1024
 MAX_LITERAL = 256 * 1024
 MAX_LITERAL_DEPTH = 60
+MAX_ELEMENTS = 10_000
+"""Elements of a list that are looked at. Each dialect looks, so a list without end would hold up all other traces."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*\Z")
 _AROUND = " \t\r\n\f\v\ufeff"
@@ -60,9 +62,9 @@ class Node:
         return Node(cast("list[Value]", self.value)[place], f"{self.at}{joint}[{place}]", self.level)
 
     def each(self) -> Iterator[Node]:
-        """The elements of a list, nothing for any other value."""
+        """The elements of a list, as far as they are read; nothing for any other value."""
         if isinstance(self.value, list):
-            for place in range(len(self.value)):
+            for place in range(min(len(self.value), MAX_ELEMENTS)):
                 yield self.index(place)
 
     def entries(self) -> Iterator[tuple[str, Node]]:
