@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from otel_ctxscore.core.errors import ConfigError
 from tests.io.kafka.reading import reading, settings
 from tests.io.requests import traces
 from tests.services.certificates import Certificates
