@@ -154,7 +154,8 @@ def weight_of(example: Example, size: Mapping[tuple[str, bool], int]) -> float:
     """Of each pair of a list; `size`: the lists of a data set, as labelled and composed."""
     dataset: str = example.item["dataset"]
     share = LABELLED_SHARE if example.labelled else 1 - LABELLED_SHARE
-    return share * size[dataset, True] ** 0.5 / size[dataset, example.labelled] / len(example.labels)
+    root: float = size[dataset, True] ** 0.5
+    return share * root / size[dataset, example.labelled] / len(example.labels)
 
 
 def boost(table: Table, head: str) -> HistGradientBoostingClassifier:
