@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from otel_ctxscore.config.section import Tls
 from otel_ctxscore.core.codec import Malformed, Taken
 from otel_ctxscore.core.errors import with_its_file
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge
-from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response
+from otel_ctxscore.io.otlp_intake import BODY_SECONDS, OtlpIntake, OtlpReceiver, Signal, export_response
 from otel_ctxscore.listener import check_free
 from otel_ctxscore.ports import ConfigError, Full, Line
 
@@ -82,13 +83,18 @@ class OtlpGrpc(OtlpReceiver):
             taken = await self._take(signal, call)
         except Full as full:
             return await _abort_full(call, full)
+        except TimeoutError:
+            self._intake.refused("too_slow")
+            detail = f"the request took longer than {BODY_SECONDS:g} s"
+            return await call.abort(grpc.StatusCode.DEADLINE_EXCEEDED, detail)
         except tuple(_CODES) as error:
             return await call.abort(_CODES[type(error)], str(error))
         return export_response(signal, taken).SerializeToString()
 
     async def _take(self, signal: Signal, call: Any) -> Taken:
         # Not from the iterator that gRPC gives: it refers to itself, and keeps its message until garbage is collected.
-        message = await call.read()
+        async with asyncio.timeout(BODY_SECONDS):
+            message = await call.read()
         if message is aio.EOF:
             self._intake.refused("too_large")
             raise TooLarge(self._limit)

@@ -13,7 +13,7 @@ from otel_ctxscore.config.values import split_address
 from otel_ctxscore.core.codec import Encoding, Malformed, Taken
 from otel_ctxscore.core.errors import in_words
 from otel_ctxscore.io.inflate import BadEncoding, TooLarge, UnknownEncoding
-from otel_ctxscore.io.otlp_intake import OtlpIntake, OtlpReceiver, Signal, export_response
+from otel_ctxscore.io.otlp_intake import BODY_SECONDS, OtlpIntake, OtlpReceiver, Signal, export_response
 from otel_ctxscore.listener import Listener
 from otel_ctxscore.ports import ConfigError, Full, Line
 from otel_ctxscore.security import server_context
@@ -26,8 +26,6 @@ _GRACE = 5.0
 """Seconds that requests in work have when the receiver stops."""
 _READ_AHEAD = 1 << 20
 """Bytes of a body that are read before the reader has to catch up: most requests whole, without a pause."""
-_BODY_SECONDS = 60.0
-"""Longest that a sender may take over a body. Exporters give up after 10 s, the Collector after 30."""
 _LINGER_SECONDS = 5.0
 """Longest that the rest of a refused body is read, so that its sender comes to see the answer."""
 _IDLE_SECONDS = 650.0
@@ -99,7 +97,7 @@ class OtlpHttp(OtlpReceiver):
             return refusal
         except TimeoutError:
             self._intake.refused("too_slow")
-            return _refusal(408, code_pb2.DEADLINE_EXCEEDED, f"the body took longer than {_BODY_SECONDS:g} s", encoding)
+            return _refusal(408, code_pb2.DEADLINE_EXCEEDED, f"the body took longer than {BODY_SECONDS:g} s", encoding)
         except TooLarge as error:
             return _refusal(413, code_pb2.RESOURCE_EXHAUSTED, str(error), encoding)
         except UnknownEncoding as error:
@@ -115,7 +113,7 @@ class OtlpHttp(OtlpReceiver):
             self._intake.refused("too_large")
             raise TooLarge(self._limit)
         chunks, size = [], 0
-        async with asyncio.timeout(_BODY_SECONDS):
+        async with asyncio.timeout(BODY_SECONDS):
             async for chunk in request.content.iter_any():
                 size += len(chunk)
                 if size > self._limit:

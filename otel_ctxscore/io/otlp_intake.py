@@ -33,6 +33,8 @@ _RESULTS: dict[type[Exception], str] = {
     BadEncoding: "malformed",
     UnknownEncoding: "unsupported",
 }
+BODY_SECONDS = 60.0
+"""Longest that a sender may take over the body of a request. Exporters give up after 10 s, the Collector after 30."""
 _AT_ONCE = 2 << 20
 """A request that inflates to more bytes is inflated and decoded in a thread, so that the loop does not stand still."""
 _THREADS = 2

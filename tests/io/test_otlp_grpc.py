@@ -14,6 +14,7 @@ from grpc import aio
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from otel_ctxscore.io import otlp_grpc
 from otel_ctxscore.io.otlp_grpc import OtlpGrpc
 from otel_ctxscore.ports import ConfigError, Full, Source
 from tests.io.lines import FakeCounts, FakeLine
@@ -155,3 +156,21 @@ async def test_the_token_is_asked_for(tmp_path: Path) -> None:
 def test_it_is_a_source(bench: Bench) -> None:
     assert isinstance(bench.receiver, Source)
     assert bench.receiver.unhealthy() is None
+
+
+async def test_who_never_sends_the_request_is_answered_and_counted(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(otlp_grpc, "BODY_SECONDS", 0.2)
+
+    async def nothing() -> AsyncIterator[bytes]:
+        await asyncio.Event().wait()
+        yield b""
+
+    async with aio.insecure_channel(f"127.0.0.1:{bench.receiver.port}") as channel:
+        with pytest.raises(aio.AioRpcError) as caught:
+            await channel.stream_unary(TRACES)(nothing())
+        assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        assert caught.value.details() == "the request took longer than 0.2 s"
+        assert await channel.unary_unary(TRACES)(traces()) == b"", "others are taken"
+    assert dict(bench.counts.requests) == {"too_slow": 1, "ok": 1}

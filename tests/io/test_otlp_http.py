@@ -250,7 +250,7 @@ async def dripping(port: int, head: bytes, pause: float = 0.02) -> tuple[bytes, 
 
 
 async def test_who_sends_a_body_byte_by_byte_is_answered_counted_and_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(otlp_http, "_BODY_SECONDS", 0.3)
+    monkeypatch.setattr(otlp_http, "BODY_SECONDS", 0.3)
     monkeypatch.setattr(otlp_http, "_LINGER_SECONDS", 0.1)
     bench = Bench()
     await bench.receiver.start(bench.line)
