@@ -24,7 +24,29 @@ def schema() -> dict[str, Any]:
     found = Config.model_json_schema()
     found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     found["title"] = "otel-ctxscore configuration"
+    for section in [found, *found["$defs"].values()]:
+        for name, setting in section.get("properties", {}).items():
+            section["properties"][name] = _or_a_reference(setting)
+    found["$defs"]["Reference"] = {
+        "description": "Stands for an environment variable or the text of a file.",
+        "pattern": r"\$\{(env|file):[^}]+\}",
+        "type": "string",
+    }
     return found
+
+
+def _or_a_reference(setting: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a setting that takes `${env:NAME}` in place of its value, where the value is not any text."""
+    choices = setting.get("anyOf", [setting])
+    if not any(_is_narrow(choice) for choice in choices):
+        return setting
+    said = {key: setting[key] for key in ("default", "description", "examples", "title") if key in setting}
+    bare = [{key: value for key, value in choice.items() if key not in said} for choice in choices]
+    return said | {"anyOf": [*bare, {"$ref": "#/$defs/Reference"}]}
+
+
+def _is_narrow(choice: dict[str, Any]) -> bool:
+    return choice.get("type") in ("boolean", "integer", "number") or "enum" in choice or "pattern" in choice
 
 
 def reference() -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -153,3 +154,22 @@ def test_a_file_beyond_all_bounds_is_one_line(tmp_path: Path, text: str, said: s
     with pytest.raises(ConfigError, match=said) as raised:
         load(tmp_path / "c.yaml")
     assert len(raised.value.lines) == 1
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"log": {"level": "${env:LEVEL}"}},
+        {"admin": {"insecure": "${file:/run/insecure}"}},
+        {"assembly": {"max_traces": "${env:TRACES}", "max_size": "${env:SIZE}"}},
+        {"extraction": {"max_contexts": "${env:CONTEXTS}"}},
+    ],
+)
+def test_the_schema_takes_a_reference_in_place_of_a_value(config: dict[str, Any]) -> None:
+    jsonschema.validate(config, schema())
+
+
+@pytest.mark.parametrize("config", [{"log": {"level": "loud"}}, {"assembly": {"max_traces": "many"}}])
+def test_the_schema_takes_no_other_text(config: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(config, schema())
