@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-import regex
-
+from otel_ctxscore.core.patterns import allowance, compiled
 from otel_ctxscore.plugins import imported
 from otel_ctxscore.ports import ConfigError
 
@@ -14,9 +13,6 @@ Redaction = Callable[[str], str]
 
 _PLUGIN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _PLACEHOLDER = "[redacted]"
-_SECONDS = 0.25
-_SECONDS_A_CHARACTER = 1e-6
-"""A pattern that is slower than this does not read its text once but tries it again and again."""
 
 
 def redaction(rules: Iterable[str]) -> Redaction:
@@ -41,14 +37,13 @@ def _rule(rule: str, key: str) -> Redaction:
     if _PLUGIN.fullmatch(rule):
         return imported(rule, key)
     try:
-        re.compile(rule)  # what Python's own module does not know is refused: `regex` reads more
-        pattern = regex.compile(rule)
-    except (re.error, regex.error) as error:
-        raise ConfigError(f"{key}: {rule!r} is no regular expression: {error}") from None
+        pattern = compiled(rule)
+    except ValueError as error:
+        raise ConfigError(f"{key}: {rule!r} {error}") from None
 
     def redact(text: str) -> str:
         try:
-            return pattern.sub(_PLACEHOLDER, text, timeout=_SECONDS + len(text) * _SECONDS_A_CHARACTER)
+            return pattern.sub(_PLACEHOLDER, text, timeout=allowance(text))
         except TimeoutError:
             raise TimeoutError(f"{key} took too long on a text of {len(text)} characters") from None
 

@@ -13,13 +13,13 @@ import pytest
 from otel_ctxscore import listener
 from otel_ctxscore.config import Config
 from otel_ctxscore.config.load import MAX_BYTES, MAX_VALUES
-from otel_ctxscore.core import history, json_in_text
+from otel_ctxscore.core import history, json_in_text, patterns
 from otel_ctxscore.core.codec import Malformed, take_traces, wire
 from otel_ctxscore.core.conventions import contexts, flattened, messages, nested, questions, runs
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.io import file_stream, inflate, otlp_http, otlp_intake, results
 from otel_ctxscore.io.state import database, hours
-from otel_ctxscore.judges import llm, prompt, redaction, reply
+from otel_ctxscore.judges import llm, prompt, reply
 from otel_ctxscore.pipeline import MAX_WALKING
 from otel_ctxscore.telemetry import labels
 from otel_ctxscore.web import alarm_api, excerpts, label_body, run_texts
@@ -100,8 +100,12 @@ LIMITS: dict[str, tuple[list[str], str]] = {
         [count(reply._LONGEST), count(json_in_text._MAX_ANSWERS)],
         "tests.judges.test_reply_shapes.test_what_could_mean_another_is_no_answer",
     ),
+    "time of a pattern of `extraction.mappings`": (
+        [f"{patterns._SECONDS} s", f"{patterns._SECONDS_A_CHARACTER * 1e6:.0f} s"],
+        "tests.core.conventions.test_mapping.test_a_pattern_that_tries_without_end_is_given_up",
+    ),
     "time of a pattern of `judge.redact`": (
-        [f"{redaction._SECONDS} s", f"{redaction._SECONDS_A_CHARACTER * 1e6:.0f} s"],
+        [f"{patterns._SECONDS} s", f"{patterns._SECONDS_A_CHARACTER * 1e6:.0f} s"],
         "tests.judges.test_redaction.test_a_pattern_that_tries_without_end_is_given_up_and_nothing_is_sent",
     ),
     "names under which a judge's provider answers": (

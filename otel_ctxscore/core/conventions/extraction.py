@@ -23,12 +23,17 @@ DEFAULTS = Options()
 def extract(trace: Trace, options: Options = DEFAULTS, *, plugins: Sequence[Plugin] = ()) -> Extraction:
     """The runs of a trace. Mappings that apply are read first, else plug-ins are asked, else the dialects read.
 
-    Raises nothing on any trace. A plug-in that raises is `extractor_error`.
+    Raises nothing on any trace. A plug-in that raises is `extractor_error`, and so is a pattern of a mapping that takes
+    too long over a text.
     """
-    mappings = tuple(mapping for mapping in options.mappings if mapping.applies(trace))
-    if not mappings and (found := _asked(plugins, trace, options)) is not None:
-        return found
-    return _read(trace, options, mappings)
+    try:
+        mappings = tuple(mapping for mapping in options.mappings if mapping.applies(trace))
+        if not mappings and (found := _asked(plugins, trace, options)) is not None:
+            return found
+        return _read(trace, options, mappings)
+    except TimeoutError as slow:
+        hint = f"extraction.mappings: the pattern {slow}"
+        return Extraction(outcome=TraceOutcome.UNSCORED, reason=Reason.EXTRACTOR_ERROR, hint=hint)
 
 
 def _asked(plugins: Sequence[Plugin], trace: Trace, options: Options) -> Extraction | None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import jmespath
+import regex
 
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.values import text_of
+from otel_ctxscore.core.patterns import allowance, compiled
 from otel_ctxscore.core.spans import Attributes, Span, Value
 
 SPAN_KINDS = ("unspecified", "internal", "server", "client", "producer", "consumer")
@@ -21,10 +22,16 @@ class Pattern:
     """A value that must be equal, or a regular expression (`/.../`) that must be found in it."""
 
     text: str
-    expression: re.Pattern[str] | None = None
+    expression: regex.Pattern[str] | None = None
 
     def matches(self, value: str) -> bool:
-        return bool(self.expression.search(value)) if self.expression else self.text == value
+        """Raises TimeoutError where the expression takes too long over the value."""
+        if self.expression is None:
+            return self.text == value
+        try:
+            return self.expression.search(value, timeout=allowance(value)) is not None
+        except TimeoutError:
+            raise TimeoutError(f"{self.text} took too long on a text of {len(value)} characters") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +125,9 @@ def declared_pattern(declared: object, where: str) -> Pattern | None:
     if len(text) < 2 or not (text.startswith("/") and text.endswith("/")):
         return Pattern(text)
     try:
-        return Pattern(text, re.compile(text[1:-1]))
-    except re.error as error:
-        raise ValueError(f"{where}: {text} is no regular expression: {error}") from None
+        return Pattern(text, compiled(text[1:-1]))
+    except ValueError as error:
+        raise ValueError(f"{where}: {text} {error}") from None
 
 
 def declared_path(declared: object, where: str, *, listed: bool = False) -> Path:

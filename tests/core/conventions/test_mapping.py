@@ -140,3 +140,12 @@ def test_a_wrong_declaration_is_one_line_that_names_the_field(change: dict[str, 
     with pytest.raises(ValueError, match=re.escape(line)) as caught:
         Mapping.from_dict({**DECLARED, **change})
     assert "\n" not in str(caught.value)
+
+
+def test_a_pattern_that_tries_without_end_is_given_up() -> None:
+    built = house()
+    built.span("lookup", b"", {"house.step": "a" * 5000 + "!"}, scope="house.rag")
+    query = {"span": {"attributes": {"house.step": "/^(a|a)*$/"}}, "path": "house.words"}
+    extraction = built.extraction(declared(query=query))
+    assert (extraction.outcome, extraction.reason) == (TraceOutcome.UNSCORED, Reason.EXTRACTOR_ERROR)
+    assert extraction.hint == ("extraction.mappings: the pattern /^(a|a)*$/ took too long on a text of 5001 characters")
