@@ -119,7 +119,7 @@ def read_file(path: Path) -> Iterator[DeadLetter]:
             try:
                 yield _letter(json.loads(line))
             except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{path}:{number}: is no dead letter: {error!r}") from None
+                raise ValueError(f"{path}:{number}: is no dead letter: {_in_words(error)}") from None
 
 
 def _letter(raw: dict[str, Any]) -> DeadLetter:
@@ -128,10 +128,20 @@ def _letter(raw: dict[str, Any]) -> DeadLetter:
         int(raw["partition"]),
         int(raw["offset"]),
         str(raw["error"]),
-        None if raw["key"] is None else base64.b64decode(raw["key"]),
-        base64.b64decode(raw["value"]),
-        [(str(name), base64.b64decode(value)) for name, value in raw["headers"]],
+        None if raw["key"] is None else _bytes(raw["key"]),
+        _bytes(raw["value"]),
+        [(str(name), _bytes(value)) for name, value in raw["headers"]],
     )
+
+
+def _in_words(error: ValueError | KeyError | TypeError) -> str:
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+        return "it is not JSON"
+    return f"it has no {error.args[0]!r}" if isinstance(error, KeyError) else "a field of it is of another kind"
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
 
 
 def _text(value: bytes | None) -> str | None:
