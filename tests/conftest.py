@@ -1,5 +1,6 @@
 """What every test may use."""
 
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 # `make test-fast` looks at fewer examples of each property; `make test` at all.
 settings.register_profile("fast", settings.get_profile("patient"), max_examples=20)
+
+_NUMBERS = count()
 
 pytest_plugins = ["tests.services.fixtures"]
 
@@ -27,6 +30,8 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
 @pytest.fixture(autouse=True)
 def state_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test finds what another one left, or what the user has: the XDG state folder is an empty one."""
-    folder = tmp_path_factory.mktemp("state")
+    folder = tmp_path_factory.mktemp(
+        f"state-{next(_NUMBERS)}", numbered=False
+    )  # to number it, pytest reads all folders
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     return folder

@@ -18,6 +18,8 @@ from otel_ctxscore.core.offsets import PartitionLedger
 from otel_ctxscore.core.receipts import Receipt
 from otel_ctxscore.core.spans import Delivery
 
+pytestmark = pytest.mark.slow
+
 SHORT_RESOURCE = {"service.name": "shop", "k8s.pod.name": "shop-7f9d9c9b8d-abcde", "telemetry.sdk.language": "python"}
 TOLERANCE = 0.1
 

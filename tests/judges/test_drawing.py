@@ -16,6 +16,8 @@ from otel_ctxscore.testing import ScriptedJudge
 from tests.judges.completions import run_of
 from tests.virtual_time import run
 
+pytestmark = pytest.mark.slow
+
 
 def judgement(*chances: float) -> Judgement:
     return Judgement([Verdict(useful=p) for p in chances])
