@@ -30,8 +30,7 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
 @pytest.fixture(autouse=True)
 def state_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test finds what another one left, or what the user has: the XDG state folder is an empty one."""
-    folder = tmp_path_factory.mktemp(
-        f"state-{next(_NUMBERS)}", numbered=False
-    )  # to number it, pytest reads all folders
+    # Numbered here: to find the next number, pytest would read the names of all folders.
+    folder = tmp_path_factory.mktemp(f"state-{next(_NUMBERS)}", numbered=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     return folder
