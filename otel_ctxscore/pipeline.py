@@ -139,8 +139,7 @@ class Pipeline:
     def waits_for(self, trace_id: bytes) -> Waiting | None:
         """What a trace waits for, in seconds from now; None where it walks, or is not here."""
         known = self.assembler.waiting(trace_id)
-        now = self._clock()
-        return known and replace(known, since=known.since - now, until=known.until - now, latest=known.latest - now)
+        return known and known.moved(-self._clock())
 
     def oldest_waiting_seconds(self) -> float:
         """Age of the oldest trace that is held or walks, by arrival of its first span; 0 where there is none."""

@@ -9,7 +9,6 @@ import secrets
 import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from importlib.metadata import version
@@ -303,8 +302,8 @@ class Service:
 
     def waits_for(self, trace_id: bytes) -> Waiting | None:
         """What a trace waits for, in Unix seconds; None where it does not wait for spans."""
-        known, now = self.pipeline.waits_for(trace_id), time.time()
-        return known and replace(known, since=now + known.since, until=now + known.until, latest=now + known.latest)
+        known = self.pipeline.waits_for(trace_id)
+        return known and known.moved(time.time())
 
     def reload(self) -> Reloaded:
         """Read targets, sampling rules and budgets again. Raises ConfigError, and has changed nothing then."""

@@ -17,7 +17,7 @@ import click
 
 from dashboards.build import BOARDS
 from dashboards.build import text as board
-from otel_ctxscore.cli import COMMANDS
+from otel_ctxscore.cli import COMMANDS, group
 from otel_ctxscore.config import reference, schema
 from otel_ctxscore.core.conventions import page as conventions_page
 from otel_ctxscore.telemetry.page import page as metrics_page
@@ -73,9 +73,7 @@ def _command_lines() -> Iterator[str]:
 
 def _command(name: str, command: click.Command) -> Iterator[str]:
     """Its help, and that of its own commands."""
-    context = click.Context(
-        command, info_name=f"otel-ctxscore {name}", max_content_width=100, help_option_names=["-h", "--help"]
-    )
+    context = click.Context(command, info_name=f"otel-ctxscore {name}", **group.context_settings)
     yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):
         for inner in command.list_commands(context):

@@ -170,7 +170,7 @@ async def _run(asked: Asked, config: configuration.Config, output: Path, openmet
 
 def _passed_over(config: configuration.Config, progress: backfill.Progress) -> str:
     """Why spans were not read: sampling, and that their traces are in the output."""
-    sampled = max([config.sampling.rate, *(rule.rate for rule in config.sampling.rules)]) < 1
+    sampled = parts.sampler(config).head < 1
     known = "of traces that are there already"
     if not progress.done:
         return "sampled out"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
+from otel_ctxscore import parts
 from otel_ctxscore.config import Config
 from otel_ctxscore.config.judges import SampledJudge, llm_of
 from otel_ctxscore.ports import AnyScorer
@@ -25,7 +26,7 @@ def _unread(config: Config) -> Iterator[str]:
     if greater:
         yield (
             f"sampling.rules {', '.join(greater)} match after assembly: all traces up to the rate"
-            f" {max(rule.rate for rule in sampling.rules)} are kept in memory until then"
+            f" {parts.sampler(config).head} are kept in memory until then"
         )
     otlp = config.sources.otlp
     if config.sources.kafka is None and (otlp is None or (otlp.grpc is None and otlp.http is None)):
@@ -33,8 +34,8 @@ def _unread(config: Config) -> Iterator[str]:
 
 
 def _unjudged(config: Config) -> Iterator[str]:
-    sampling, judge = config.sampling, config.judge
-    if not any([sampling.rate, *(rule.rate for rule in sampling.rules)]):
+    judge = config.judge
+    if not parts.sampler(config).head:
         yield "sampling.rate is 0 and no rule has more: no run is judged"
     if isinstance(judge, SampledJudge) and judge.rate == 0:
         yield "judge.rate is 0: the LLM judges no run, and only its scores are published"

@@ -50,7 +50,7 @@ def command(path: Path | None, topic: str | None, file: Path | None, dry_run: bo
     try:
         asyncio.run(replay.file(file) if file else replay.topic(topic or ""))
     except _troubles() as error:
-        what = f"{file}: {in_words(error)}" if file and isinstance(error, ValueError) else with_its_file(error)
+        what = f"{file}: {in_words(error)}" if file and isinstance(error, UnicodeDecodeError) else with_its_file(error)
         raise click.ClickException(what) from None
     finally:
         _tell(replay, dry_run)

@@ -11,7 +11,7 @@ import heapq
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from otel_ctxscore.core.outcomes import Closed
@@ -83,6 +83,10 @@ class Waiting:
     latest: float
     root_seen: bool
     late: bool = False
+
+    def moved(self, by: float) -> Waiting:
+        """The same on a clock that shows so many seconds more."""
+        return replace(self, since=self.since + by, until=self.until + by, latest=self.latest + by)
 
 
 class _Costs:

@@ -8,6 +8,14 @@ from typing import Literal, NamedTuple
 
 from otel_ctxscore.core.stats import Stage, Sums
 
+FINE, HOUR = 15.0, 3600.0
+
+
+def finest(tick: float) -> float:
+    """Seconds of the finest pieces that are kept beside hours of so many; a demonstration's has nothing finer."""
+    return FINE if tick == HOUR else tick
+
+
 Measure = Literal["contexts", "context_characters", "document_score", "empty_retrievals"]
 MEASURES: tuple[Measure, ...] = ("contexts", "context_characters", "document_score", "empty_retrievals")
 """What is no score and may change before the scores do: contexts of a run, characters of a context, the retriever's own

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,6 +130,11 @@ def _strictly(token: re.Match[str]) -> str:
 
 def _requoted(escape: re.Match[str]) -> str:
     return {"\\'": "'", '"': '\\"'}.get(escape[0], escape[0])
+
+
+def with_any(keys: Sequence[str]) -> Callable[[Any], bool]:
+    """Whether a value is an object with any of these keys."""
+    return lambda value: isinstance(value, dict) and any(key in value for key in keys)
 
 
 def answers(reply: str, is_answer: Callable[[Any], bool], words: Iterable[str], material: Iterable[str]) -> Answers:

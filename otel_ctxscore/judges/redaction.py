@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from otel_ctxscore.core.patterns import allowance, compiled
+from otel_ctxscore.core.patterns import Expression
 from otel_ctxscore.plugins import imported
 from otel_ctxscore.ports import ConfigError
 
@@ -37,14 +37,7 @@ def _rule(rule: str, key: str) -> Redaction:
     if _PLUGIN.fullmatch(rule):
         return imported(rule, key)
     try:
-        pattern = compiled(rule)
+        expression = Expression(rule, key)
     except ValueError as error:
         raise ConfigError(f"{key}: {rule!r} {error}") from None
-
-    def redact(text: str) -> str:
-        try:
-            return pattern.sub(_PLACEHOLDER, text, timeout=allowance(text))
-        except TimeoutError:
-            raise TimeoutError(f"{key} took too long on a text of {len(text)} characters") from None
-
-    return redact
+    return lambda text: expression.replaced(text, _PLACEHOLDER)

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from otel_ctxscore.core.json_in_text import answers
+from otel_ctxscore.core.json_in_text import answers, with_any
 from otel_ctxscore.core.model import LEVELS, Level, Verdict
 from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.core.thinking import said
 
 _KEYS = ("verdicts", "verdict", "useful", "relevance", "used", "missing")
+_has_key = with_any(_KEYS)
 _YES = {"yes": True, "true": True, "no": False, "false": False}
 _NOTHING = {"none", "nothing", "nothingismissing", "n/a", "null", "-"}
 """What models write in place of an empty list. It would else count as a missing piece."""
@@ -89,7 +90,7 @@ def one_object(text: str, schema: Mapping[str, object], material: Iterable[str] 
         return _TOO_LONG
     properties = schema.get("properties")
     keys = tuple(properties) if isinstance(properties, Mapping) else ()
-    found = answers(text, lambda value: isinstance(value, dict) and any(key in value for key in keys), keys, material)
+    found = answers(text, with_any(keys), keys, material)
     if len(found.values) == 1 and not found.cut:
         return json.dumps(found.values[0], ensure_ascii=False)
     if found.values and not found.cut:
@@ -119,9 +120,8 @@ def _no_answer(text: str, *, cut: bool, quoted: bool) -> Wrong:
 def _is_answer(value: Any) -> bool:
     """An object with a key of an answer, a list of verdicts, or verdicts by index."""
     if isinstance(value, dict):
-        return any(key in value for key in _KEYS) or (all(map(_labelled, value)) and _is_answer([*value.values()]))
-    is_list = isinstance(value, list) and bool(value)
-    return is_list and all(isinstance(entry, dict) and any(key in entry for key in _KEYS) for entry in value)
+        return _has_key(value) or (all(map(_labelled, value)) and _is_answer([*value.values()]))
+    return isinstance(value, list) and bool(value) and all(map(_has_key, value))
 
 
 def _labelled(key: str) -> bool:
@@ -135,7 +135,7 @@ def _meaning(reading: Reading) -> object:
 def _reading(value: Any, contexts: int, with_response: bool) -> Reading:
     if isinstance(value, list) and len(value) == 1 and "verdicts" in value[0]:
         [value] = value
-    answer = value if any(key in value for key in _KEYS) else {"verdicts": value}
+    answer = value if _has_key(value) else {"verdicts": value}
     entries = _in_order(_listed(answer.get("verdicts")), contexts)
     verdicts = tuple(_verdict(entry, with_response) for entry in entries)
     _same_fields(verdicts)

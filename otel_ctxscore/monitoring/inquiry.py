@@ -53,10 +53,10 @@ PIECES = 30
 
 async def inquire(past: Past, record: AlarmRecord, known: Circumstances, now: float) -> Inquiry:
     """Look into an alarm, at a moment in Unix seconds."""
-    window, pace = await _finest(past, record, known, now)
+    window, pace, found = await _finest(past, record, known, now)
     # Hours of a demonstration begin at no whole second: to one number, however it was computed.
-    rows = [SumsRow(pace.begin(round(row.at / pace.tick)), row.key, row.sums) for row in await past.sums(window)]
-    own = [row for row in rows if row.key[3:5] == (record.scorer, record.version)]
+    rows = [SumsRow(pace.begin(round(row.at / pace.tick)), row.key, row.sums) for row in found]
+    own = _own(rows, record)
     began = _began(own, known.reference, pace, round(known.pace.tick / pace.tick))
     split = began.at if began else record.began
     early, late = replace(window, until=split, width=None), replace(window, since=split, width=None)
@@ -100,22 +100,31 @@ def _window(record: AlarmRecord, known: Circumstances, pace: Pace, now: float, f
     return Window(begin, end, (record.service,), pace.tick, fine=pace != known.pace)
 
 
-async def _finest(past: Past, record: AlarmRecord, known: Circumstances, now: float) -> tuple[Window, Pace]:
-    """The window by the hour; or by the quarter of a minute where the series is so young that these are kept of all of
-    it: one hour holds runs from before the fall and from after it then."""
+async def _finest(
+    past: Past, record: AlarmRecord, known: Circumstances, now: float
+) -> tuple[Window, Pace, Sequence[SumsRow]]:
+    """The window with its sums, by the hour; or by the quarter of a minute where the series is so young that these are
+    kept of all of it: one hour holds runs from before the fall and from after it then."""
     pace, fine = known.pace, known.pace.fine
     window = _window(record, known, pace, now)
-    hours = [row for row in await past.sums(window) if row.key[3:5] == (record.scorer, record.version)]
+    rows = await past.sums(window)
+    hours = _own(rows, record)
     if not hours or fine == pace:
-        return window, pace
+        return window, pace, rows
     first, last = min(row.at for row in hours), max(row.at for row in hours) + pace.tick
     if last - first > FINE * pace.tick:
-        return window, pace
+        return window, pace, rows
     whole = Window(first, last, window.services, fine.tick, fine=True)
-    quarters = [row for row in await past.sums(whole) if row.key[3:5] == (record.scorer, record.version)]
+    quarters = _own(await past.sums(whole), record)
     if sum(row.sums.n for row in quarters) < sum(row.sums.n for row in hours):
-        return window, pace
-    return _window(record, known, fine, now, first), fine
+        return window, pace, rows
+    window = _window(record, known, fine, now, first)
+    return window, fine, await past.sums(window)
+
+
+def _own(rows: Sequence[SumsRow], record: AlarmRecord) -> list[SumsRow]:
+    """Those of the scorer and version that the alarm is about."""
+    return [row for row in rows if row.key[3:5] == (record.scorer, record.version)]
 
 
 def _began(rows: Sequence[SumsRow], reference: Reference | None, pace: Pace, parts: int) -> Began | None:

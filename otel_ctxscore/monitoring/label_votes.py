@@ -49,7 +49,7 @@ def count_votes(labelled: Iterable[LabelledRun]) -> Votes:
     by_run: dict[Hashable, dict[str, list[LabelledRun]]] = {}
     for one in labelled:
         by_run.setdefault(_run_of(one), {}).setdefault(str(one.line.get("who") or ""), []).append(one)
-    latest = [[max(lines, key=_at_and_place(lines)) for lines in people.values()] for people in by_run.values()]
+    latest = [[sorted(lines, key=_at)[-1] for lines in people.values()] for people in by_run.values()]
     merged = [_merged(lines) for lines in latest]
     return Votes(
         runs=[run for run, _ in merged if run is not None],
@@ -66,9 +66,8 @@ def _run_of(labelled: LabelledRun) -> Hashable:
     return run.service, run.query, run.response, texts
 
 
-def _at_and_place(lines: Sequence[LabelledRun]) -> Any:
-    places = {id(line): place for place, line in enumerate(lines)}
-    return lambda line: (_seconds(line.line.get("at")), places[id(line)])
+def _at(line: LabelledRun) -> float:
+    return _seconds(line.line.get("at"))
 
 
 def _seconds(at: object) -> float:

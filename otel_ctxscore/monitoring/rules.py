@@ -9,10 +9,9 @@ from otel_ctxscore.config import Config
 from otel_ctxscore.config import judges as cfg
 from otel_ctxscore.config.intake import Sampling
 from otel_ctxscore.config.model import Pinned
+from otel_ctxscore.core.hours import HOUR, finest
 from otel_ctxscore.core.stats import NullHypothesis, Reference, weight_cap
 from otel_ctxscore.core.stats.reference import MIN_DAYS, MIN_TRACES
-
-FINE, HOUR = 15.0, 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Pace:
     @property
     def fine(self) -> Pace:
         """The same by the quarter of a minute, of which the state keeps sums too; itself in a demonstration."""
-        return replace(self, tick=FINE) if self.tick == HOUR else self
+        return replace(self, tick=finest(self.tick))
 
     def begin(self, tick: int) -> float:
         """The moment when a tick begins (Unix seconds)."""

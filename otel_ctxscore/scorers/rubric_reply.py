@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from otel_ctxscore.core.json_in_text import answers
+from otel_ctxscore.core.json_in_text import answers, with_any
 from otel_ctxscore.core.outcomes import Reason
 from otel_ctxscore.ports import JudgeError
 
@@ -46,7 +46,7 @@ def read_reply(reply: str, labels: Mapping[str, float], material: Iterable[str] 
 
 def _object(reply: str, keys: tuple[str, ...], material: Iterable[str]) -> dict[str, object]:
     """The one answer, as an object with any of the keys. A bare answer is that of the first one."""
-    found = answers(reply, lambda value: isinstance(value, dict) and any(key in value for key in keys), keys, material)
+    found = answers(reply, with_any(keys), keys, material)
     if found.cut:
         raise JudgeError(Reason.JUDGE_TRUNCATED, "the reply ended inside the JSON")
     first = found.values[0] if found.values else None

@@ -126,17 +126,17 @@ def _page(
         done=done,
         refused=refused,
         csrf=request.app[CSRF],
-        **({} if run is None else _shown(run, root, whole) | _people(run, user(request), form, whole)),
+        **({} if run is None else _shown(run, root, whole, blind) | _people(run, user(request), form, whole)),
     )
 
 
-def _shown(run: Record, root: str, whole: str | None) -> dict[str, object]:
+def _shown(run: Record, root: str, whole: str | None, blind: bool) -> dict[str, object]:
     """The texts of the run, and how its scores came about."""
     return {
         "path": f"{root}runs/{run['run_id']}",
-        "excerpts": texts_of(run, whole),
+        "excerpts": texts_of(run, whole, blind=blind),
         "shown_of": shown_of(run),
-        "scores": [(score, lines(run, score)) for score in run["scores"]],
+        "scores": [] if blind else [(score, lines(run, score)) for score in run["scores"]],
         "relatives": RELATIVES,
         "most_steps": MOST_STEPS,
     }

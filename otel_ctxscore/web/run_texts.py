@@ -26,9 +26,10 @@ def shown_of(run: Record) -> dict[int, int]:
     return found
 
 
-def texts_of(run: Record, whole: str | None) -> dict[str, Excerpt]:
+def texts_of(run: Record, whole: str | None, *, blind: bool = False) -> dict[str, Excerpt]:
     """`query`, `response`, `context-LIST-RANK` with both from 1, and `label-INDEX` for the form of a label, as far as
-    their text is kept; that of the name `whole` as it is. Raises BadQuestion where there is no such text."""
+    their text is kept; that of the name `whole` as it is. `blind`: no verdict is shown, and no sentence that it is
+    about. Raises BadQuestion where there is no such text."""
     texts = {name: run[name] for name in ("query", "response")}
     contexts = {
         f"context-{number}-{rank}": context
@@ -47,7 +48,7 @@ def texts_of(run: Record, whole: str | None) -> dict[str, Excerpt]:
         for name, text in texts.items()
         if text is not None
     }
-    return found | _with_sentences(run, contexts, found)
+    return found if blind else found | _with_sentences(run, contexts, found)
 
 
 def _with_sentences(run: Record, contexts: dict[str, Record], found: dict[str, Excerpt]) -> dict[str, Excerpt]:

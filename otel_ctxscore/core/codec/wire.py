@@ -21,7 +21,7 @@ TRACE_ID_SIZE = 16
 SPAN_ID_SIZE = 8
 NO_TRACE_ID = bytes(TRACE_ID_SIZE)
 NO_SPAN_ID = bytes(SPAN_ID_SIZE)
-USUAL = 8 << 10
+_USUAL = 8 << 10
 """Bytes that resource and scope together may have to be remembered decoded."""
 
 
@@ -69,7 +69,7 @@ def _known(decode: Described, resource: bytes, scope: bytes) -> tuple[Resource, 
 def origin_of(decode: Described, resource: bytes, scope: bytes, *, json: bool) -> Origin:
     """The origin that these bytes describe; requests that say the same share it."""
     size = len(resource) + len(scope)
-    if size <= USUAL:
+    if size <= _USUAL:
         return Origin(partial(_known, decode, resource, scope), json=json)
     return Origin(partial(decode, resource, scope), json=json, size=size)
 

@@ -66,7 +66,8 @@ class _Chooser:
             s for s in models if not self._is_aside(s, frozenset())
         ]
         told = [(s, told_in(self.reading(s).said)) for s in found]
-        return [s for s, text in told if text is None or whole(text.text) not in self._asked()]
+        asked = self._asked()
+        return [s for s, text in told if text is None or whole(text.text) not in asked]
 
     def _asked(self) -> set[str]:
         return {whole(c.question.text) for c in self.retrievals if c.question is not None}
@@ -99,7 +100,7 @@ class _Chooser:
             else:
                 yield span, question
         prompted = self._in_prompts(later)
-        if self._is_rewritten():
+        if later and self._is_rewritten():
             yield from prompted
         yield from self._retrieved(ASKING)
         yield from prompted

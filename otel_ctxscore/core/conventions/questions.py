@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from otel_ctxscore.core.conventions.document_fields import describes_document
 from otel_ctxscore.core.conventions.messages import Message, looks_like_messages, messages_in
@@ -89,19 +89,20 @@ def _same(found: Sequence[Question]) -> Question | None:
 
 
 def _of_map(node: Node, depth: int) -> Question | None:
-    keyed = _under(node, QUESTION_KEYS, depth)
+    keys = {_bare(key): key for key in node.value} if isinstance(node.value, dict) else {}
+    keyed = _under(node, keys, QUESTION_KEYS, depth)
     if keyed is not None:
         return _with_history(keyed, node)
     if looks_like_messages(node) and (asked := asked_in(messages_in(node))) is not None:
         return asked
     for names in (LOOSE_KEYS, WRAPPERS):
-        if (found := _under(node, names, depth)) is not None:
+        if (found := _under(node, keys, names, depth)) is not None:
             return _with_history(found, node)
     return _below(node, depth) or _only_text(node)
 
 
-def _under(node: Node, names: Iterable[str], depth: int) -> Question | None:
-    keys = {_bare(key): key for key in node.value} if isinstance(node.value, dict) else {}
+def _under(node: Node, keys: Mapping[str, str], names: Iterable[str], depth: int) -> Question | None:
+    """What the first of `names` asks that is there; `keys` are those of the node by their bare names."""
     for key in filter(None, map(keys.get, names)):
         entry = node.key(key)
         if entry is not None and (found := question_in(entry, depth=depth + 1)) is not None:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import cast
 
 import jmespath
-import regex
 
 from otel_ctxscore.core.conventions.nested import Node
 from otel_ctxscore.core.conventions.values import text_of
-from otel_ctxscore.core.patterns import allowance, compiled
+from otel_ctxscore.core.patterns import Expression
 from otel_ctxscore.core.spans import Attributes, Span, Value
 
 SPAN_KINDS = ("unspecified", "internal", "server", "client", "producer", "consumer")
@@ -22,16 +21,11 @@ class Pattern:
     """A value that must be equal, or a regular expression (`/.../`) that must be found in it."""
 
     text: str
-    expression: regex.Pattern[str] | None = None
+    expression: Expression | None = None
 
     def matches(self, value: str) -> bool:
         """Raises TimeoutError where the expression takes too long over the value."""
-        if self.expression is None:
-            return self.text == value
-        try:
-            return self.expression.search(value, timeout=allowance(value)) is not None
-        except TimeoutError:
-            raise TimeoutError(f"{self.text} took too long on a text of {len(value)} characters") from None
+        return self.expression.is_in(value) if self.expression else self.text == value
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +119,7 @@ def declared_pattern(declared: object, where: str) -> Pattern | None:
     if len(text) < 2 or not (text.startswith("/") and text.endswith("/")):
         return Pattern(text)
     try:
-        return Pattern(text, compiled(text[1:-1]))
+        return Pattern(text, Expression(text[1:-1], text))
     except ValueError as error:
         raise ValueError(f"{where}: {text} {error}") from None
 

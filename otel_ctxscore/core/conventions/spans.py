@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 
 from otel_ctxscore.core.conventions.answers import answer_in
@@ -68,10 +69,15 @@ def reading(
     )
 
 
+def of_trace(found: Reading, given: Node | None, gave: Node | None) -> Reading:
+    """A reading with what the application set as input and output of the whole trace."""
+    return replace(found, question=question_in(given) or found.question, answer=answer_in(gave) or found.answer)
+
+
 def _only_ranks(gave: Node | None, name: str | None) -> bool:
     """Whether a step is a reranker by its name, and gave documents and no answer."""
     found = passed_lists_in(gave) or lists_in(gave) if gave is not None and reranks(name) else None
-    return bool(found) and any(listed.has_text for listed in found or ()) and answer_in(gave) is None
+    return any(listed.has_text for listed in found or ()) and answer_in(gave) is None
 
 
 _ASKED = frozenset({Role.RETRIEVER, Role.RERANKER, Role.TOOL, Role.VECTOR_DB})

@@ -110,9 +110,13 @@ class Occurrence:
     attributes: Attributes
     source: str = "event"
 
-    def node(self, name: str) -> Node | None:
-        value = self.attributes.get(name)
-        return None if value is None else Node(value, f"{self.source}:{self.name}/{name}")
+    def node(self, *names: str) -> Node | None:
+        """The first of the attributes that is there."""
+        for name in names:
+            value = self.attributes.get(name)
+            if value is not None:
+                return Node(value, f"{self.source}:{self.name}/{name}")
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from otel_ctxscore.core.history import DocumentUse, Finished, Label, RunPage, RunQuery
+from otel_ctxscore.core.hours import HOUR
 from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.core.records import Record, Store
 from otel_ctxscore.io.state.database import Database
 from otel_ctxscore.io.state.documents import Documents, Kind
-from otel_ctxscore.io.state.hours import HOUR, Hours
+from otel_ctxscore.io.state.hours import Hours
 from otel_ctxscore.io.state.labels import Labels
 from otel_ctxscore.io.state.ledger import Ledger
 from otel_ctxscore.io.state.opinions import Opinions

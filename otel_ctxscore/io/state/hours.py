@@ -13,13 +13,12 @@ from dataclasses import replace
 from typing import cast
 
 from otel_ctxscore.core.history import Finished
-from otel_ctxscore.core.hours import CountKey, CountRow, Evaluator, SumsKey, SumsRow, Window
+from otel_ctxscore.core.hours import HOUR, CountKey, CountRow, Evaluator, SumsKey, SumsRow, Window, finest
 from otel_ctxscore.core.stats import JUDGED_TERMS, Sums
 from otel_ctxscore.io.state.database import Database
 from otel_ctxscore.monitoring import hours
 from otel_ctxscore.telemetry.labels import Cap
 
-FINE, HOUR = 15.0, 3600.0
 HAND_OVER_SECONDS = 1.0
 MAX_VALUES = 200
 """Services, and values of one segment, that are kept apart; what comes later is `other` until the next start."""
@@ -53,7 +52,7 @@ class Hours:
         self._segments = dict(segments)
         self._leading = frozenset(leading)
         self._tick = tick
-        self._finest = FINE if tick == HOUR else tick
+        self._finest = finest(tick)
         self._sums: dict[tuple[float, SumsKey], Sums] = {}
         self._counts: dict[tuple[float, CountKey], float] = {}
         self._evaluators: dict[Evaluator, float] = {}

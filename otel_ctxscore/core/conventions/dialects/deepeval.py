@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from otel_ctxscore.core.conventions.answers import answer_in
 from otel_ctxscore.core.conventions.document_lists import lists_in
-from otel_ctxscore.core.conventions.questions import question_in
-from otel_ctxscore.core.conventions.spans import reading
+from otel_ctxscore.core.conventions.spans import of_trace, reading
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Reading, Role, Sight
 
 ROLES = {
@@ -28,9 +26,7 @@ def read(sight: Sight) -> Reading:
     given, gave = sight.node(f"{P}span.input"), sight.node(f"{P}span.output")
     found = reading("deepeval", role, given, gave, name=sight.span.name)
     if role in HOLDERS:
-        question = question_in(sight.node(f"{P}trace.input")) or found.question
-        answer = answer_in(sight.node(f"{P}trace.output")) or found.answer
-        found = replace(found, question=question, answer=answer)
+        found = of_trace(found, sight.node(f"{P}trace.input"), sight.node(f"{P}trace.output"))
     return found if contexts is None else replace(found, documents=lists_in(contexts))
 
 

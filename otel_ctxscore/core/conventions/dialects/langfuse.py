@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from otel_ctxscore.core.conventions.answers import answer_in
-from otel_ctxscore.core.conventions.questions import question_in
-from otel_ctxscore.core.conventions.spans import reading
+from otel_ctxscore.core.conventions.spans import of_trace, reading
 from otel_ctxscore.core.conventions.vocabulary import HOLDERS, Dialect, Reading, Role, Sight
 
 ROLES = {
@@ -26,14 +22,9 @@ def read(sight: Sight) -> Reading:
     given = sight.node("langfuse.observation.input", "input.value")
     gave = sight.node("langfuse.observation.output", "output.value")
     found = reading("langfuse", role, given, gave, name=sight.span.name, silent=True)
-    return _of_trace(found, sight) if role in HOLDERS else found
-
-
-def _of_trace(found: Reading, sight: Sight) -> Reading:
-    """With what the application set as input and output of the whole trace."""
-    question = question_in(sight.node("langfuse.trace.input")) or found.question
-    answer = answer_in(sight.node("langfuse.trace.output")) or found.answer
-    return replace(found, question=question, answer=answer)
+    if role not in HOLDERS:
+        return found
+    return of_trace(found, sight.node("langfuse.trace.input"), sight.node("langfuse.trace.output"))
 
 
 READS = (

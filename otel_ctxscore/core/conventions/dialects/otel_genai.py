@@ -37,6 +37,8 @@ ROLES = {
 DETAILS = "gen_ai.client.inference.operation.details"
 TURNS = ("gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message", "gen_ai.tool.message")
 CHOICE = "gen_ai.choice"
+WHOLE = ("gen_ai.event.content", "body")
+"""Where an event says what it has no attribute for: Azure's JSON of all of it, and the body of a log."""
 PROMPTS = "gen_ai.content.prompt"
 COMPLETIONS = "gen_ai.content.completion"
 VARIABLE = "gen_ai.prompt.variable."
@@ -101,9 +103,8 @@ def first(sight: Sight, *names: str) -> Node | None:
     if (node := sight.node(*names)) is not None:
         return node
     for details in _details(sight):
-        for name in names:
-            if (node := details.node(name)) is not None:
-                return node
+        if (node := details.node(*names)) is not None:
+            return node
     return None
 
 
@@ -132,7 +133,7 @@ def turns_of(sight: Sight) -> tuple[Message, ...]:
 def _from_event(event: Occurrence) -> tuple[Message, ...]:
     """One message of the conventions up to 1.36: the role is in the name, the content in attributes or body."""
     role = event.name.removeprefix("gen_ai.").removesuffix(".message")
-    content = _content(event, "content")
+    content = event.node("content", *WHOLE)
     if role == "tool":
         return _tool_event(event, content)
     told = messages_in(content, role=role)
@@ -141,17 +142,11 @@ def _from_event(event: Occurrence) -> tuple[Message, ...]:
     )
 
 
-def _content(event: Occurrence, *names: str) -> Node | None:
-    """What a message event says: in an attribute of its own, in Azure's JSON of all of it, or in the body of a log."""
-    found = (event.node(name) for name in (*names, "gen_ai.event.content", "body"))
-    return next((node for node in found if node is not None), None)
-
-
 def _tool_event(event: Occurrence, content: Node | None) -> tuple[Message, ...]:
     told = messages_in(content, role="tool") if content is not None else ()
     if any(message.results for message in told) or content is None:
         return told
-    identity = event.node("id") or event.node("tool_call_id")
+    identity = event.node("id", "tool_call_id")
     whole: dict[str, object] = {
         "role": "tool",
         "content": content.value,
@@ -161,7 +156,7 @@ def _tool_event(event: Occurrence, content: Node | None) -> tuple[Message, ...]:
 
 
 def _prompt_events(sight: Sight) -> tuple[Message, ...]:
-    found = (prompt_in(event.node("gen_ai.prompt") or event.node("content")) for event in sight.named(PROMPTS))
+    found = (prompt_in(event.node("gen_ai.prompt", "content")) for event in sight.named(PROMPTS))
     return tuple(chain.from_iterable(found))
 
 
@@ -176,7 +171,7 @@ def _choices(sight: Sight) -> tuple[Message, ...]:
     for place, event in enumerate(sight.named(CHOICE)):
         number = event.node("index")
         of = text_of(number.value) if number is not None else f"event {place}"
-        pieces.setdefault(of, []).extend(messages_in(_content(event, "message", "content"), role="assistant"))
+        pieces.setdefault(of, []).extend(messages_in(event.node("message", "content", *WHOLE), role="assistant"))
     return tuple(chain.from_iterable(map(_joined, pieces.values())))
 
 
@@ -195,8 +190,7 @@ def _first_choice(said: tuple[Message, ...]) -> tuple[Message, ...]:
 
 def _completion_events(sight: Sight) -> tuple[Message, ...]:
     found = (
-        messages_in(event.node("gen_ai.completion") or event.node("content"), role="assistant")
-        for event in sight.named(COMPLETIONS)
+        messages_in(event.node("gen_ai.completion", "content"), role="assistant") for event in sight.named(COMPLETIONS)
     )
     return tuple(chain.from_iterable(found))
 
@@ -217,7 +211,7 @@ def _result(sight: Sight, role: Role) -> Node | None:
     node = first(sight, *RESULTS)
     if node is not None:
         return node
-    found = [n for event in sight.named(CHOICE) if (n := event.node("message") or event.node("content")) is not None]
+    found = [n for event in sight.named(CHOICE) if (n := event.node("message", "content")) is not None]
     found += [result.value for message in _said(sight) for result in message.results]
     return found[-1] if found else None
 
