@@ -11,7 +11,7 @@ import click
 from otel_ctxscore import config as configuration
 from otel_ctxscore.cli.files import CONFIG
 from otel_ctxscore.core.counting import count
-from otel_ctxscore.core.errors import in_words, with_its_file
+from otel_ctxscore.core.errors import with_its_file
 from otel_ctxscore.ports import ConfigError
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def command(path: Path | None, topic: str | None, file: Path | None, dry_run: bo
     try:
         asyncio.run(replay.file(file) if file else replay.topic(topic or ""))
     except _troubles() as error:
-        what = f"{file}: {in_words(error)}" if file and isinstance(error, UnicodeDecodeError) else with_its_file(error)
-        raise click.ClickException(what) from None
+        raise click.ClickException(with_its_file(error)) from None
     finally:
         _tell(replay, dry_run)
 

@@ -40,13 +40,8 @@ def command(path: Path | None) -> None:
 def _check_addresses(config: configuration.Config) -> None:
     """Raises ConfigError where an address is taken: said before the state, which a second service cannot have either,
     is looked at."""
-    otlp = config.sources.otlp
-    addresses = {"admin.listen": config.admin.listen}
-    if otlp is not None:
-        addresses |= {"sources.otlp.grpc": otlp.grpc or "", "sources.otlp.http": otlp.http or ""}
-    for key, listen in addresses.items():
-        if listen:
-            check_free(listen, key)
+    for key, listen in config.listening().items():
+        check_free(listen, key)
 
 
 async def _serve(config: configuration.Config, path: Path | None) -> None:

@@ -144,12 +144,16 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _each_its_port(self) -> Config:
-        otlp = self.sources.otlp
-        listening = {"admin.listen": self.admin.listen}
-        if otlp is not None:
-            listening |= {"sources.otlp.grpc": otlp.grpc or "", "sources.otlp.http": otlp.http or ""}
-        places = {key: split_address(address) for key, address in listening.items() if address}
+        listening = self.listening()
+        places = {key: split_address(address) for key, address in listening.items()}
         for (one, (host, port)), (other, (other_host, other_port)) in combinations(places.items(), 2):
             if port and port == other_port and (host == other_host or {host, other_host} & EVERY_ADDRESS):
                 raise ValueError(f"{other}: {listening[other]} is taken by {one}, {listening[one]}")
         return self
+
+    def listening(self) -> dict[str, str]:
+        """The addresses that a service listens on, by their keys."""
+        found = {"admin.listen": self.admin.listen}
+        if (otlp := self.sources.otlp) is not None:
+            found |= {"sources.otlp.grpc": otlp.grpc or "", "sources.otlp.http": otlp.http or ""}
+        return {key: address for key, address in found.items() if address}

@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, SecretStr, WithJsonSchema
 
+from otel_ctxscore.core.urls import is_url
+
 SECRET = re.compile(r"key|password|secret|token|headers|auth", re.IGNORECASE)
 """What a key is called whose value is a secret."""
 
 _HOST = re.compile(r"\[[0-9A-Fa-f:.%]+\]|[^\s/@\[\]]+")
-_SPACE = re.compile(r"\s")
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _UNIT_BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _DURATION = r"^\d+(\.\d+)?(ms|s|m|h|d)$"
@@ -85,17 +86,6 @@ def _url(text: str) -> str:
     if not is_url(text):
         raise ValueError("is no URL; write http://... or https://...")
     return text
-
-
-def is_url(text: str) -> bool:
-    """Whether a text is a URL of http or https with a host and, where it names one, a port that can be."""
-    try:
-        parts = urlsplit(text)
-        return (
-            parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and not _SPACE.search(text)
-        )
-    except ValueError:
-        return False
 
 
 def otlp_endpoint(text: str, protocol: str) -> str:

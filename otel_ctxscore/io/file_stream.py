@@ -27,7 +27,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MAGIC_SIZE = 2
 _CHUNK = 8 << 10  # of compressed bytes: what one of them can inflate to is held in memory
 _LARGEST_ZSTD_WINDOW = 128 << 20  # `zstd --long`
-BROKEN_STREAM: tuple[type[Exception], ...] = (OSError, EOFError, zstandard.ZstdError, ISAL_ERROR)
+BROKEN_STREAM: tuple[type[Exception], ...] = (EOFError, zstandard.ZstdError, ISAL_ERROR)
 """What reading a file whose compression is broken or cut raises."""
 
 Piece = tuple[int, bytes]
@@ -136,6 +136,7 @@ def in_a_row(text: bytes) -> list[Piece]:
     written = text.decode("utf-8", "replace")
     found: list[Piece] = []
     at = _after_space(written, 0)
+    lines = counted = 0
     while at < len(written):
         try:
             _, end = _decoder.raw_decode(written, at)
@@ -144,7 +145,8 @@ def in_a_row(text: bytes) -> list[Piece]:
             end = next_one.end() if next_one else len(written)
             if not found:
                 return []
-        found.append((written.count("\n", 0, at), written[at:end].encode()))
+        lines, counted = lines + written.count("\n", counted, at), at
+        found.append((lines, written[at:end].encode()))
         at = _after_space(written, end)
     return found if len(found) > 1 else []
 

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from otel_ctxscore.completion import Answer, CompletionError, Fault, Question
+from otel_ctxscore.core.urls import is_url
 from otel_ctxscore.io.litellm_faults import completion_error, malformed, unaccepted
 from otel_ctxscore.ports import ConfigError
 
@@ -82,7 +82,7 @@ class LiteLLMCompletion:
         refused = _OURS & set(params or {})
         if refused:
             raise ConfigError(f"params: {', '.join(sorted(refused))} cannot be set there")
-        if api_base is not None and not _is_url(api_base):
+        if api_base is not None and not is_url(api_base):
             raise ConfigError("api_base: it is no URL; write http://... or https://...")
         self.litellm = _import()
         self._provider = self._known_provider(api_base)
@@ -194,14 +194,6 @@ class LiteLLMCompletion:
     def _takes_temperature(self) -> bool:
         known = self.litellm.get_supported_openai_params(model=self.model, custom_llm_provider=self._provider)
         return "temperature" in (known or ())
-
-
-def _is_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def _answer(response: Any) -> Answer:

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SpanExporter
 from otel_ctxscore.config import secret
 from otel_ctxscore.config.outlets import OtlpSink
 from otel_ctxscore.config.section import ClientTls
-from otel_ctxscore.config.values import is_url, otlp_endpoint
+from otel_ctxscore.config.values import otlp_endpoint
 from otel_ctxscore.core.errors import ConfigError
 from otel_ctxscore.security import client_context
 
@@ -111,10 +111,9 @@ def from_environment(environ: Mapping[str, str]) -> Exporters | None:
 def _check(endpoint: str) -> None:
     """Raises ConfigError for an endpoint of the environment that nothing could be sent to."""
     try:
-        if "://" in endpoint and not endpoint.startswith("unix:") and not is_url(endpoint):
-            raise ValueError("is no URL; write http://... or https://...")
-        if "://" not in endpoint:
-            otlp_endpoint(endpoint, "grpc")
+        # The path of a URL is not looked at, unlike in the configuration: the exporter of the environment takes one.
+        is_a_url = "://" in endpoint and not endpoint.startswith("unix:")
+        otlp_endpoint(endpoint, "http/protobuf" if is_a_url else "grpc")
     except ValueError as error:
         raise ConfigError(f"OTEL_EXPORTER_OTLP_ENDPOINT: {error}") from None
 

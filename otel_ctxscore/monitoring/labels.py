@@ -43,16 +43,10 @@ class LabelledRun:
     line: Mapping[str, Any]
 
 
-def read(lines: Iterable[str]) -> Iterator[LabelledRun]:
-    """The runs of JSON lines `{query, contexts: [{text, useful, relevance?, used?}], response?}`, or of the table of
-    `export --format csv`; further keys are kept. Raises LabelError."""
-    for number, line in raw(lines):
-        yield checked(number, line)
-
-
 def raw(lines: Iterable[str]) -> Iterator[tuple[int, Any]]:
-    """The label lines as they stand, each with its number. Raises LabelError for what cannot be read. A file
-    is best opened with `errors="surrogateescape"`: what is no text is then refused by its line."""
+    """The label lines as they stand, each with its number: JSON lines `{query, contexts: [{text, useful, relevance?,
+    used?}], response?}` with further keys, or the table of `export --format csv`. Raises LabelError for what cannot be
+    read. A file is best opened with `errors="surrogateescape"`: what is no text is then refused by its line."""
     numbered = _texts(lines)
     first = next(((number, text) for number, text in numbered if text.strip()), (1, ""))
     bare = first[1].lstrip("\ufeff").strip()

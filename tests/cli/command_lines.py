@@ -54,18 +54,25 @@ FILES: dict[str, frozenset[str]] = {
 """Parameters that name a file: one with what the command is about, one of its circumstances, or one that is written."""
 
 
+def every_command() -> dict[str, click.Command]:
+    """Every command, also those that only hold others, by its full name."""
+    return dict(
+        pair
+        for one in COMMANDS
+        for pair in _with_its_own(one, importlib.import_module(f"otel_ctxscore.cli.{one.replace('-', '_')}").command)
+    )
+
+
+def _with_its_own(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        for inner in command.commands:
+            yield from _with_its_own(f"{name} {inner}", command.commands[inner])
+
+
 def commands() -> dict[str, click.Command]:
     """Every command that does something, by its full name."""
-    return dict(_all())
-
-
-def _all() -> Iterator[tuple[str, click.Command]]:
-    for name in COMMANDS:
-        command = importlib.import_module(f"otel_ctxscore.cli.{name.replace('-', '_')}").command
-        if name not in GROUPS:
-            yield name, command
-        if isinstance(command, click.Group):
-            yield from ((f"{name} {inner}", found) for inner, found in command.commands.items())
+    return {name: command for name, command in every_command().items() if name not in GROUPS}
 
 
 def file_parameters(command: click.Command) -> list[str]:

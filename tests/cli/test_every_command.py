@@ -31,7 +31,15 @@ from tests.web.fakes import FakeService, NoReview
 
 COMMANDS = commands()
 FINITE = [name for name in COMMANDS if name not in SERVERS]
+READING = [name for name in LINES if {"files", "labels"} & LINES[name].keys()]
 PARAMETERS = [(name, parameter) for name, command in COMMANDS.items() for parameter in file_parameters(command)]
+
+
+def from_standard_input(name: str) -> dict[str, list[str]]:
+    """What a command that reads is about, given as `-`."""
+    return {one: option(COMMANDS[name], one, "-") for one in ("files", "labels") if one in LINES[name]}
+
+
 DOCUMENTED = (0, 1, 2)
 PIECES = ("Traceback", "[Errno", "Error:", "_ssl.c", "object at 0x")
 """What no user should have to read."""
@@ -158,12 +166,11 @@ async def test_files_that_are_none(
 
 
 @pytest.mark.parametrize("content", [b"", bytes(range(256)), None])
-@pytest.mark.parametrize("name", [name for name, line in LINES.items() if {"files", "labels"} & line.keys()])
+@pytest.mark.parametrize("name", READING)
 async def test_standard_input_that_is_nothing(
-    name: str, content: bytes | None, values: dict[str, str], admin: str, monkeypatch: pytest.MonkeyPatch
+    name: str, content: bytes | None, values: dict[str, str], admin: str
 ) -> None:
-    parameter = next(one for one in LINES[name] if one in ("files", "labels"))
-    line = command_line(name, {**values, "url": admin}, **{parameter: option(COMMANDS[name], parameter, "-")})
+    line = command_line(name, {**values, "url": admin}, **from_standard_input(name))
     ended = await asyncio.to_thread(run, *line, stdin=content)
     assert (ended.code, "standard input" in readable(ended)) == (1, True), ended
 
@@ -229,7 +236,6 @@ def test_a_full_disk_is_said(name: str, values: dict[str, str]) -> None:
 # ---- broken off -------------------------------------------------------------------------------------------------
 
 
-READING = [name for name in LINES if {"files", "labels"} & LINES[name].keys()]
 ASKING = [name for name in LINES if "url" in LINES[name] and name not in READING]
 
 
@@ -244,8 +250,7 @@ def interrupted(started: subprocess.Popen[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READING)
 async def test_ctrl_c_ends_what_waits_for_input(name: str, values: dict[str, str], admin: str) -> None:
-    changed = {one: option(COMMANDS[name], one, "-") for one in ("files", "labels") if one in LINES[name]}
-    with process(name, {**values, "url": admin}, stdin=subprocess.PIPE, changed=changed) as started:
+    with process(name, {**values, "url": admin}, stdin=subprocess.PIPE, changed=from_standard_input(name)) as started:
         assert started.stdin is not None
         started.stdin.write("\n")
         started.stdin.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator
 
@@ -10,10 +9,10 @@ import click
 import pytest
 from pydantic import BaseModel
 
-from otel_ctxscore.cli import COMMANDS
 from otel_ctxscore.config import Config
 from otel_ctxscore.config.faults import models
 from otel_ctxscore.telemetry.catalogue import CATALOGUE
+from tests.cli.command_lines import every_command
 from tests.deploy.files import PAGES, ROOT, blocks
 
 GENERATED = {"commands.md", "configuration.md", "metrics.md", "records.md", "CHANGELOG.md"}
@@ -31,18 +30,7 @@ def settings(model: type[BaseModel], seen: frozenset[type] = frozenset()) -> Ite
                 yield from settings(inner, seen | {inner})
 
 
-def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    yield name, command
-    if isinstance(command, click.Group):
-        for inner in command.commands:
-            yield from commands(f"{name} {inner}", command.commands[inner])
-
-
-ALL_COMMANDS = dict(
-    pair
-    for one in COMMANDS
-    for pair in commands(one, importlib.import_module(f"otel_ctxscore.cli.{one.replace('-', '_')}").command)
-)
+ALL_COMMANDS = every_command()
 
 
 def test_each_setting_is_explained_where_settings_are_listed() -> None:

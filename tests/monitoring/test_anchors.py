@@ -23,6 +23,7 @@ from otel_ctxscore.monitoring.rules import Rules
 from otel_ctxscore.monitoring.series import Series, by_series
 from otel_ctxscore.scorers.context_precision import ContextPrecision
 from otel_ctxscore.testing import ScriptedJudge
+from tests.monitoring.labelled import read
 from tests.monitoring.stores import HOUR, START, MemoryStore, evaluation
 
 NAME = "context_precision"
@@ -233,12 +234,12 @@ def test_a_judge_that_agrees_too_little_corrects_nothing() -> None:
 )
 def test_a_line_that_is_no_labelled_run_is_named(text: str, said: str) -> None:
     with pytest.raises(LabelError) as raised:
-        list(labels.read([text]))
+        read([text])
     assert said in str(raised.value)
 
 
 def test_labelled_runs_keep_what_else_stands_in_their_line() -> None:
-    (found,) = labels.read(["\n", json.dumps(line(1, service="docs", run_id="r1", response="because"))])
+    (found,) = read(["\n", json.dumps(line(1, service="docs", run_id="r1", response="because"))])
     assert (found.run.service, found.run.response, found.useful) == ("docs", "because", (True, False))
     assert found.line["run_id"] == "r1"
     assert found.run.refused is None

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_ctxscore.monitoring.label_table import COLUMNS, cell, uncell
-from otel_ctxscore.monitoring.labels import LabelError, raw, read, without_text, without_verdict
+from otel_ctxscore.monitoring.labels import LabelError, raw, without_text, without_verdict
+from tests.monitoring.labelled import read
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
 
@@ -70,7 +71,7 @@ def test_a_table_by_hand_needs_three_columns() -> None:
 )
 def test_a_cell_that_cannot_be_read_is_named(given: dict[str, Any], what: str) -> None:
     with pytest.raises(LabelError, match=what):
-        list(read(table(given)))
+        read(table(given))
 
 
 def test_long_cells_are_read() -> None:

@@ -20,11 +20,12 @@ from otel_ctxscore.core.outcomes import TraceOutcome
 from otel_ctxscore.evaluation import evaluate
 from otel_ctxscore.io.results import evaluation_id
 from otel_ctxscore.io.state import Database, History, Kept
-from otel_ctxscore.monitoring import anchors, labels
+from otel_ctxscore.monitoring import anchors
 from otel_ctxscore.reviewing import Reviewing
 from otel_ctxscore.scorers.context_precision import ContextPrecision
 from otel_ctxscore.testing import ScriptedJudge
 from otel_ctxscore.web.access import CSRF_HEADER
+from tests.monitoring.labelled import read
 from tests.web.elements import Elements, text
 from tests.web.fakes import FakeService, client
 from tests.web.test_history import HOSTILE, run
@@ -278,7 +279,7 @@ async def test_without_its_text_a_run_can_be_labelled_by_index_only() -> None:
 async def exported(desk: Desk, form: str) -> list[Mapping[str, Any]]:
     answer = await desk.http.get(f"/api/v1/export?kind=labels&format={form}")
     assert answer.headers["Content-Disposition"] == f'attachment; filename="labels.{form}"'
-    return [one.line for one in labels.read(io.StringIO(await answer.text(), newline=""))]
+    return [one.line for one in read(io.StringIO(await answer.text(), newline=""))]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])

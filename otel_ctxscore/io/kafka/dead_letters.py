@@ -114,7 +114,7 @@ def of_record(record: ConsumerRecord) -> DeadLetter:
 
 def read_file(path: Path) -> Iterator[DeadLetter]:
     """The letters of a file. Raises ValueError with the line number for a line that is none."""
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 yield _letter(json.loads(line))
